@@ -18,7 +18,7 @@ WORD = re.compile(r"(?:`[^`]*`|\[[^\]]*\]\([^)]*\)|\S)+")
 
 
 def breakable(line):
-    """Whether some word begins within the width behind another one, and ends beyond it."""
+    """True if the line can be wrapped: it has a blank behind a word, other than a list item's mark."""
     words = list(WORD.finditer(line))
     first = 1 if ITEM.match(line) else 0
     return len(words) > first + 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints, a line each and sorted, the names that users of the command and of the environment rely on:
+"""Prints, sorted, a line for each name on which users of the command or of the environment rely:
 
     tools/surface.py TREE BUILD
 
@@ -21,7 +21,7 @@ def run(*words):
 
 
 def help_of(pinwheel, path, lines):
-    """The lines of the subcommand at `path`, and of those below it."""
+    """Adds the lines of the subcommand `path`, and of its subcommands, to `lines`."""
     text = run(pinwheel, *path, "--help").stdout
     name = " ".join(path) or "pinwheel"
     lines.add(f"command {name}")
@@ -37,7 +37,7 @@ def help_of(pinwheel, path, lines):
 
 
 def keys(value, at=""):
-    """The paths of all keys; what a list holds is at `[]`."""
+    """Yields the paths of all keys of a JSON value; the elements of a list have the path `[]`."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield f"{at}.{key}"

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-3-Clause
--- SLMP in Wireshark and tshark: plain packets at port 9330 (others by "Decode As"), packets
--- of sessions at any port, where their checksum, or their length with a job key, says that
--- they are. docs/slmp.md has the packets.
+-- Dissects SLMP in Wireshark and tshark: plain packets at port 9330 (at other ports by "Decode
+-- As"), and packets of sessions at any port, which are recognised by their checksum, or, with a job
+-- key, by their length. docs/slmp.md has the formats of packets.
 --
 --     tshark -X lua_script:slmp.lua ...        or put this file into Wireshark's plugins
 
@@ -12,10 +12,10 @@ local KINDS = {
     [7] = "HELLO", [8] = "LEAVE"
 }
 local HEADER, COVER, BLANK, TAGGED, PIECE = 10, 1, 2, 4, 8
--- Bytes before the payload, without ranges, piece and what a tag adds.
+-- By kind of packet: bytes before the payload, without ranges, piece and tag.
 local LENGTH = {[1] = 34, [2] = 42, [3] = 42, [4] = 44, [5] = 44, [6] = 30, [7] = 18,
                 [8] = 30}
--- What a tag adds to the kinds of packets.
+-- By kind of packet: bytes that a tag (the MAC) adds.
 local TAG = {[1] = 32, [2] = 32, [3] = 32, [4] = 24, [5] = 24, [6] = 48, [7] = 32, [8] = 24}
 local STATUS = {[0] = "bad", [1] = "good", [2] = "a tag is in its place"}
 
@@ -82,7 +82,7 @@ for i = 0, 255 do
     crc_table[i] = c
 end
 
--- Over `length` bytes, of which 14 to 17 count as zeros.
+-- Computes the checksum of `length` bytes; bytes 14 to 17, which hold it, count as zeros.
 local function crc(buffer, length)
     local bytes, c = buffer:bytes(0, length), bit.bnot(0)
     for i = 0, length - 1 do
@@ -92,13 +92,13 @@ local function crc(buffer, length)
     return bit.tobit(bit.bnot(c))
 end
 
--- ---- What a packet says that it is ----
+-- ---- Recognising packets ----
 
 local function is_session(buffer)
     return buffer:len() > HEADER and bit.band(buffer(0, 2):uint(), 0x1000) ~= 0
 end
 
--- Bytes before the payload; nil if there is no such packet.
+-- Returns the number of bytes before the payload; nil if no packet of a session begins so.
 local function fixed(buffer)
     local kind = buffer:len() >= 18 and buffer(HEADER, 1):uint() or 0
     local length = LENGTH[kind]
@@ -201,7 +201,8 @@ local function add_greeting(buffer, tree, kind)
     end
 end
 
--- What is behind the first ten bytes of a packet of a session; its words for the list.
+-- Adds the fields behind the first ten bytes of a packet of a session to the tree; returns the text
+-- for the packet list.
 local function add_rest(buffer, tree, info)
     local length = fixed(buffer)
     if not length then
@@ -276,7 +277,7 @@ end
 
 DissectorTable.get("udp.port"):add(9330, slmp)
 
--- At any other port: only what is certainly a packet of a session.
+-- At other ports a packet is only taken if it certainly belongs to a session.
 slmp:register_heuristic("udp", function(buffer, pinfo, root)
     if not is_session(buffer) or bit.band(buffer(0, 2):uint(), 0x0fff) ~= 0 then
         return false
