@@ -46,7 +46,7 @@ struct condread_request {
     uint32_t type;          /* type of that column: PTL_INT8_T to PTL_DOUBLE, or CONDREAD_BYTES */
     uint32_t op;
     uint32_t select, select_width; /* the column that is sent: offset in a row, bytes */
-    uint8_t value[CONDREAD_VALUE]; /* the value that it is compared with */
+    uint8_t value[CONDREAD_VALUE]; /* the value that the column is compared with */
     uint64_t matched;              /* clients set 0; handlers count the rows that matched so far */
 };
 

@@ -21,8 +21,9 @@
 
 /* HPU memory of an entry: the layout, which the host sets. */
 struct strided_state {
-    uint64_t start;  /* offset of block 0 in the entry */
-    int64_t stride;  /* from the start of a block to that of the next; may be negative */
+    uint64_t start; /* offset of block 0 in the entry */
+    /* distance from the start of a block to the start of the next; may be negative */
+    int64_t stride;
     uint64_t block;  /* bytes of a block */
     uint64_t blocks; /* number of blocks */
 };

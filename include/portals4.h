@@ -115,7 +115,8 @@ typedef union {
 #define PTL_PT_ANY 0xffffffffU
 #define PTL_RANK_ANY 0xffffffffU
 #define PTL_TIME_FOREVER 0xffffffffU
-#define PTL_SIZE_MAX UINT64_MAX /* as a length: to the end of the address space */
+/* as the length of an MD or entry: up to the end of the address space */
+#define PTL_SIZE_MAX UINT64_MAX
 
 /* Return codes (3.4). */
 enum ptl_retvals {
@@ -140,7 +141,7 @@ enum ptl_retvals {
     PTL_STATUS_LAST = PTL_PT_IN_USE + 1
 };
 
-/* NI options: exactly one of each pair. */
+/* Options of an NI: exactly one of each pair must be set. */
 #define PTL_NI_MATCHING (1U << 0)    /* entries are MEs */
 #define PTL_NI_NO_MATCHING (1U << 1) /* entries are LEs */
 #define PTL_NI_LOGICAL (1U << 2)     /* targets are ranks of a map */
@@ -149,12 +150,12 @@ enum ptl_retvals {
 
 /* Features, in ptl_ni_limits_t.features. */
 #define PTL_TARGET_BIND_INACCESSIBLE (1U << 0) /* entries may cover unmapped memory */
-#define PTL_TOTAL_DATA_ORDERING                                                                    \
-    (1U << 1) /* data of a pair become visible in order, whatever size and address; a              \
-                 program whose wishes leave it out gets order by address */
-#define PTL_COHERENT_ATOMICS                                                                       \
-    (1U << 2) /* atomics of up to 8 bytes an element, aligned, are                                 \
-                 atomic against those of the processor, too */
+/* data between two processes become visible in order, whatever their sizes and addresses; if the
+ * program does not ask for this in its desired limits they are only ordered by address */
+#define PTL_TOTAL_DATA_ORDERING (1U << 1)
+/* aligned atomics of up to 8 bytes for each element are atomic against those of the processor, too
+ */
+#define PTL_COHERENT_ATOMICS (1U << 2)
 
 /* How an operation ended: ptl_event_t.ni_fail_type. */
 enum ptl_ni_fail {
@@ -208,7 +209,7 @@ typedef int ptl_sr_value_t;
 #define PTL_MD_EVENT_CT_BYTES (1U << 14) /* count bytes instead of successes */
 #define PTL_MD_OPTIONS_MASK 0x41ffU      /* all options of an MD */
 
-/* ME options; those of the first group hold for LEs too, under PTL_LE_ names. */
+/* Options of MEs. Those of the first group also exist for LEs, under PTL_LE_ names. */
 #define PTL_ME_OP_PUT (1U << 1)   /* the entry accepts puts */
 #define PTL_ME_OP_GET (1U << 2)   /* the entry accepts gets */
 #define PTL_ME_USE_ONCE (1U << 3) /* the entry's first message unlinks it */
@@ -252,14 +253,14 @@ typedef int ptl_sr_value_t;
 #define PTL_LE_EVENT_CT_BYTES PTL_ME_EVENT_CT_BYTES
 #define PTL_LE_ACK_DISABLE PTL_ME_ACK_DISABLE
 
-/* All options of an entry, without matching and with it. */
+/* All options of an LE, and all options of an ME. */
 #define PTL_LE_APPEND_OPTIONS_MASK 0x87fffU
 #define PTL_ME_APPEND_OPTIONS_MASK 0xfffffU
 
 enum ptl_list { PTL_PRIORITY_LIST = 0, PTL_OVERFLOW_LIST = 1 };
 enum ptl_search_op { PTL_SEARCH_ONLY = 0, PTL_SEARCH_DELETE = 1 };
 
-/* The ack that the initiator of a put wants from the target (3.15). */
+/* What acknowledgement the initiator of a put asks the target for (3.15). */
 enum ptl_ack_req {
     PTL_NO_ACK_REQ = 0,
     PTL_ACK_REQ = 1,    /* an ACK event; it is also counted with PTL_MD_EVENT_CT_ACK */
@@ -335,7 +336,7 @@ enum ptl_event_kind {
     PTL_EVENT_SEARCH = 15
 };
 
-/* A name of earlier versions; no function takes it. */
+/* A type of earlier versions of Portals; no function takes it. */
 typedef enum { PTL_CT_OPERATION = 0, PTL_CT_BYTE = 1 } ptl_ct_type_t;
 
 /* ---- Structures ------------------------------------------------------------ */
@@ -359,9 +360,10 @@ typedef struct {
     ptl_size_t max_waw_ordered_size;
     /* bytes up to which data of a put become visible after earlier gets have read */
     ptl_size_t max_war_ordered_size;
-    ptl_size_t max_volatile_size; /* bytes: up to here a PTL_MD_VOLATILE put leaves the buffer free
-                                     on return; beyond, the option is accepted and has no effect */
-    unsigned int features;        /* PTL_TARGET_BIND_INACCESSIBLE, ... */
+    /* bytes: the buffer of a PTL_MD_VOLATILE put of at most this length may be reused when the call
+     * returns; for longer puts the option is accepted and has no effect */
+    ptl_size_t max_volatile_size;
+    unsigned int features; /* PTL_TARGET_BIND_INACCESSIBLE, ... */
 } ptl_ni_limits_t;
 
 /* A range of the initiator's memory (3.10). */
@@ -439,7 +441,7 @@ typedef struct {
  */
 typedef struct {
     void *start;
-    void *user_ptr; /* of the operation (initiator) or the entry (target) */
+    void *user_ptr; /* at the initiator the operation's, at the target the entry's */
     ptl_hdr_data_t hdr_data;
     ptl_match_bits_t match_bits;
     ptl_size_t rlength; /* length that the initiator requested */
@@ -699,7 +701,7 @@ PTL_EXPORT int PtlCTFree(ptl_handle_ct_t ct_handle);
  * change. */
 PTL_EXPORT int PtlCTCancelTriggered(ptl_handle_ct_t ct_handle);
 
-/* PtlCTGet reads a counter; its two halves are not read at one instant. */
+/* PtlCTGet reads a counter; it does not read the two fields at the same moment. */
 PTL_EXPORT int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event);
 
 /*

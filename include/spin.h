@@ -45,13 +45,12 @@ typedef ptl_handle_any_t ptl_handle_hpu_mem_t;
 #define PTL_HPU_MEM_NONE ((ptl_handle_hpu_mem_t)0xbfffffff)
 
 /* Options of ptl_handlers_t. */
-#define PTL_HANDLER_IOVEC                                                                          \
-    (1u << 0)                          /* handler_host_mem is an array of ptl_iovec_t, and         \
-                                          handler_host_length their number */
-#define PTL_HANDLER_INACTIVE (1u << 1) /* linked, but no message matches until it is activated */
-#define PTL_HANDLER_KEEP_USER_HDR                                                                  \
-    (1u << 2) /* payload and completion handlers have the user header, too, by PtlHandlerHeader()  \
-               */
+/* handler_host_mem is an array of ptl_iovec_t, and handler_host_length their number */
+#define PTL_HANDLER_IOVEC (1u << 0)
+/* the entry is linked, but no message matches it until PtlHandlersActivate() is called */
+#define PTL_HANDLER_INACTIVE (1u << 1)
+/* payload and completion handlers also get the user header, by PtlHandlerHeader() */
+#define PTL_HANDLER_KEEP_USER_HDR (1u << 2)
 
 /* PTL_HANDLER_MESSAGE_STATE() is the option that gives each message at the entry a zeroed block of
  * `bytes` bytes of its own, which its handlers reach by PtlHandlerMessageState(). At most
@@ -89,11 +88,12 @@ typedef struct {
     ptl_size_t max_payload_size;        /* payload of a packet */
     ptl_size_t max_handler_mem;         /* one piece of HPU memory */
     ptl_size_t max_initial_state;       /* hpu_initial_length */
-    ptl_size_t min_fragmentation_limit; /* packets start at multiples of this in the payload */
+    ptl_size_t min_fragmentation_limit; /* packets begin at multiples of this in the payload */
     /* budget of a handler, in cycles for each byte; PTL_SIZE_MAX: no limit */
     ptl_size_t max_cycles_per_byte;
-    unsigned int num_hpus; /* HPUs: threads that run handlers (PINWHEEL_HPUS), or,
-                              with none, handlers that may be active at once */
+    /* HPUs: threads that run handlers (PINWHEEL_HPUS); if that is 0, how many handlers may be
+     * active at once */
+    unsigned int num_hpus;
 } ptl_spin_limits_t;
 
 /* The values that handlers have added with PtlHandlerCounterAdd() to one counter. */
@@ -116,10 +116,9 @@ typedef struct {
 /* the handler returned FAIL, or a code that handlers of its kind may not return */
 #define PTL_NI_HANDLER_FAIL 32
 #define PTL_NI_HANDLER_TIMEOUT 33 /* the handler ran for longer than PINWHEEL_HANDLER_BUDGET_US */
-#define PTL_NI_HANDLER_SEGV                                                                        \
-    34 /* left its memory: a fault, or a DMA out of range. PTL_NI_SEGV is                          \
-          memory of the program, within a range of the entry, that a                               \
-          handler's DMA, or the NIC, could not access */
+/* the handler left its memory: a fault, or a DMA out of range. PTL_NI_SEGV is another error: a
+ * handler's DMA, or the NIC, could not access memory of the program within a range of the entry. */
+#define PTL_NI_HANDLER_SEGV 34
 
 /* PtlHPUAllocMem() allocates `length` zeroed bytes of HPU memory, which start at
  * a multiple of 64. Entries may share it; it outlives them until it is freed.
@@ -151,7 +150,7 @@ PTL_EXPORT int PtlMEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_
                                    const ptl_me_t *me, const ptl_handlers_t *handlers,
                                    ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle);
 
-/* PtlLEAppendHandlers() is the same for an NI without matching. */
+/* PtlLEAppendHandlers() is PtlMEAppendHandlers() for an NI without matching. */
 PTL_EXPORT int PtlLEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
                                    const ptl_le_t *le, const ptl_handlers_t *handlers,
                                    ptl_list_t ptl_list, void *user_ptr, ptl_handle_le_t *le_handle);

@@ -43,14 +43,14 @@ typedef enum {
     PTL_REQUEST_ATOMIC,
     PTL_REQUEST_FETCH_ATOMIC,
     PTL_REQUEST_SWAP,
-    PTL_REQUEST_TIMER /* no message: a tick of a timer, spin.h */
+    PTL_REQUEST_TIMER /* not a message but a tick of a timer, spin.h */
 } ptl_request_type_t;
 
 typedef struct ptl_header {
     ptl_request_type_t type;
     /* bytes of the message, with user header or operand, whether it is truncated or not */
     ptl_size_t length;
-    ptl_process_t target_id; /* this process, as the initiator named it */
+    ptl_process_t target_id; /* this process, with the ID that the initiator used */
     ptl_process_t source_id; /* the initiator of the message */
     ptl_match_bits_t match_bits;
     ptl_size_t offset; /* offset in the entry at which the request begins: of a put its first
@@ -82,12 +82,13 @@ enum ptl_handler_return {
     DROP_PENDING = 2,         /* header */
     PROCESS_DATA = 3,         /* header: call payload handlers */
     PROCESS_DATA_PENDING = 4, /* header */
-    PROCEED = 5,              /* header: do what the request says, call no handler */
-    PROCEED_PENDING = 6,      /* header */
-    SUCCESS_PENDING = 7,      /* completion */
-    FAIL = 8,                 /* all: the handler has found an error */
-    SEGV = 9,                 /* set by the run time; if a handler returns it, it counts as FAIL */
-    TIMEOUT = 10              /* likewise: the handler ran for longer than its budget */
+    /* header: the NIC does what the request says, and calls no more handlers */
+    PROCEED = 5,
+    PROCEED_PENDING = 6, /* header */
+    SUCCESS_PENDING = 7, /* completion */
+    FAIL = 8,            /* all: the handler has found an error */
+    SEGV = 9,            /* set by the run time; if a handler returns it, it counts as FAIL */
+    TIMEOUT = 10         /* likewise: the handler ran for longer than its budget */
 };
 
 /* ---- Declaring handlers ---- */

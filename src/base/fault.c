@@ -64,7 +64,7 @@ static struct fault_slot slots[] = {
 static struct mutex lock;
 static unsigned users;
 
-/* Read by the signal handler: initial-exec, so that it never allocates. */
+/* Read by the signal handler: with the initial-exec model an access never allocates memory. */
 static _Thread_local struct fault_guard *thread_guard __attribute__((tls_model("initial-exec")));
 static _Thread_local bool thread_has_stack __attribute__((tls_model("initial-exec")));
 
@@ -151,7 +151,7 @@ static void pass_on(struct fault_slot *slot, struct sigaction *to, siginfo_t *in
 {
     struct sigaction before = *to;
     if (!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN) {
-        /* The kernel does not let a fault be ignored. */
+        /* A fault cannot be ignored: the kernel would kill the process. */
         if (is_synchronous(slot->signal, info)) {
             die_by_default(slot->signal, info);
         }

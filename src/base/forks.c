@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-enum { FDS = 1 << 20 /* as many as a process may have, unless fs.nr_open was raised */, WORD = 64 };
+enum {
+    FDS = 1 << 20 /* the limit of a process's descriptors, unless fs.nr_open was raised */,
+    WORD = 64
+};
 
 static struct mutex gate; /* the thread that calls fork() holds it until the child is made */
 static struct condition left;

@@ -39,7 +39,7 @@ void forks_give(struct mutex *);
  * -EMFILE, with errno set. */
 #define forks_open(call) (forks_hold(), forks_opened(call))
 int forks_opened(int fd);
-/* forks_close() does nothing with a number that is negative. */
+/* forks_close() closes a descriptor that forks_open() returned; it ignores a negative number. */
 void forks_close(int fd);
 
 /* forks_gate() is called by the atfork handlers. In FORK_PREPARE it waits until no section is under

@@ -85,8 +85,8 @@ static void grant_bias(struct lock *l)
     }
 }
 
-/* The calling thread has taken the lock by `held`: counts how often it has in a row, and grants it
- * the bias after BIAS_AFTER times. */
+/* Called when the calling thread has taken the lock by `held`: counts how often it has done so in a
+ * row, and grants it the bias after BIAS_AFTER times. */
 static void taken(struct lock *l)
 {
     uintptr_t self = (uintptr_t)&lock_slot;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The log; see log.h. One write() a line, so that lines of threads do not mix. */
+/* The log; see log.h. Each line is one write(), so that the lines of several threads do not mix. */
 #include "base/log.h"
 
 #include "base/cancel.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The word that is the most like another; see nearest.h. */
+/* Finds the valid word most like one that the user wrote; see nearest.h. */
 #include "base/nearest.h"
 
 #include <stdio.h>

@@ -18,8 +18,8 @@
 
 #include "base/tsan.h"
 
-/* nic_copy() copies n bytes, which must not overlap if there are more than NIC_COPY_OVERLAP, and
- * returns 0; or -EFAULT, and then a part of them may have been copied. */
+/* nic_copy() copies n bytes, which must not overlap if there are more than NIC_COPY_OVERLAP. It
+ * returns 0, or -EFAULT, and then a part of them may have been copied. */
 #define NIC_COPY_OVERLAP 128
 static inline int nic_copy(void *dst, const void *src, size_t n);
 

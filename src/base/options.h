@@ -66,7 +66,7 @@ struct option_desc {
     const char *env; /* PINWHEEL_..., the variable's name */
     enum option_type type;
     const char *unit;     /* "us", "bytes", ...; "" for none */
-    const char *fallback; /* the default, as one would write it */
+    const char *fallback; /* the default, as a user would write it */
     int64_t min, max;     /* numbers only, inclusive */
     const char *choices;  /* choices only: "auto|cells|vm" */
     const char *meaning;
@@ -80,7 +80,7 @@ struct options {
     char text[OPT_COUNT][256];
 };
 
-/* options_fastpath() tells whether messages may take the fast paths. */
+/* options_fastpath() returns true if messages may take the fast paths. */
 static inline bool options_fastpath(const struct options *o)
 {
     return o->number[OPT_FASTPATH] == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Variables of the environment that look like options and are none; see options.h. */
+/* Finds environment variables that look like options and are none; see options.h. */
 #include "base/nearest.h"
 #include "base/options.h"
 

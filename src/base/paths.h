@@ -11,8 +11,8 @@
 
 /* PATH(name, fast): the fast paths come first, in the order of a message's life. */
 #define PATHS(PATH)                                                                                \
-    /* at the initiator: a request of one line without and with an answer; a short or long one     \
-     * that wants no answer; a short one with an operation; those of triggers */                   \
+    /* at the initiator: a request of one ring line, without and with an answer; a short or a      \
+     * long request without answer, and a short one with an answer; triggered requests */          \
     PATH(send_straight, 1)                                                                         \
     PATH(send_straight_op, 1)                                                                      \
     PATH(send_now_short, 1)                                                                        \
@@ -20,14 +20,14 @@
     PATH(send_op_short, 1)                                                                         \
     PATH(trigger_straight, 1)                                                                      \
     PATH(trigger_quiet, 1)                                                                         \
-    /* to oneself: done on the spot, by PtlAtomic itself, or through the receiver's stages */      \
+    /* loopback: done at once, or by PtlAtomic itself, or through the stages of the receiver */    \
     PATH(self_quiet, 1)                                                                            \
     PATH(self_atomic, 1)                                                                           \
     PATH(self_staged, 1)                                                                           \
-    /* how a search for an entry was spared */                                                     \
+    /* at the target: the matching entry was found without a search */                             \
     PATH(match_recent, 1)                                                                          \
     PATH(match_found, 1)                                                                           \
-    /* at the target: a message that is here whole */                                              \
+    /* at the target: a message whose payload has come with its header */                          \
     PATH(take_put, 1)                                                                              \
     PATH(plain_put, 1)                                                                             \
     PATH(plain_atomic, 1)                                                                          \
@@ -38,10 +38,10 @@
     PATH(use_up_simple, 1)                                                                         \
     PATH(ack_gathered, 1)                                                                          \
     PATH(reply_at_once, 1)                                                                         \
-    /* an answer that is here whole, and an ack that says that all went as asked */                \
+    /* at the initiator: an answer whose payload has come with it; an ack without any error */     \
     PATH(short_response, 1)                                                                        \
     PATH(acked, 1)                                                                                 \
-    /* a line of a run of the shared memory's ring */                                              \
+    /* shared memory: one of several consecutive ring lines that are taken together */             \
     PATH(shm_run, 1)                                                                               \
     /* the general stages */                                                                       \
     PATH(send_op, 0)                                                                               \

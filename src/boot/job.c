@@ -15,12 +15,13 @@
 
 struct pinwheel_job {
     struct launcher launcher; /* its `error` holds the text of all errors of the job */
-    unsigned maps;            /* pinwheel_job_map() calls, equal on all ranks */
-    char *key;                /* the job key of the ranks; NULL: none */
+    /* how often pinwheel_job_map() was called, which is the same at all ranks */
+    unsigned maps;
+    char *key; /* the job key of the ranks; NULL: none */
 };
 
 enum { LOOPBACK = 127 };
-enum { KEY_MIN = 32, KEY_MAX = 1024 }; /* as PtlSetJobKey takes them */
+enum { KEY_MIN = 32, KEY_MAX = 1024 }; /* the lengths that PtlSetJobKey accepts */
 
 /* The text that pinwheel_job_error(NULL) returns: that of a job that could not be joined. */
 static _Thread_local char last_error[LAUNCHER_ERROR_SIZE];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inside of the PMI-1 server, for its two files: the job, and what may happen to a connection.
+ * The interface between the two files of the PMI-1 server: the job, and functions for its
+ * connections.
  *
  *     pmi_feed() ──line──► pmi_take_line() ──one table──► the function of the command
  *     pmi_server.c           pmi_commands.c                 │

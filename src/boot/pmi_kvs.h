@@ -22,7 +22,7 @@ struct pair {
 };
 
 struct kvs {
-    struct pair **pairs; /* in the order of their puts */
+    struct pair **pairs; /* in the order in which they were put */
     uint32_t count, capacity;
     struct pair *table; /* the same pairs, hashed by key */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inside of the engine: entries, pools and the functions that its files share. */
+/* The interface between the files of the engine: entries, pools and functions. */
 #ifndef PIN_ENGINE_H
 #define PIN_ENGINE_H
 

@@ -58,7 +58,7 @@ struct pin_counts {
 };
 struct pin_stats {
     struct pin_counts local, remote;
-    uint64_t avoided;   /* times that a request declared deadlock */
+    uint64_t avoided;   /* how often a request has declared deadlock */
     uint64_t rollbacks; /* times that a request gave back what it had gathered */
     uint64_t yields;    /* of these: because another request had declared deadlock */
     /* entries that were reaped as replacements and taken back before they were replaced */

@@ -32,7 +32,7 @@ static uint64_t origin;  /* time 0 of the recording */
 static unsigned threads; /* threads that have made a call so far */
 static pid_t owner;      /* the process that records; a forked child does not */
 
-/* Calls of this thread that found nothing since its last line. */
+/* Calls of this thread since its last line that found no completion. */
 static _Thread_local uint64_t poll_count, poll_start, poll_time;
 
 static _Thread_local int depth;

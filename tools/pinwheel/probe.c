@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Probes of what this machine lets Pinwheel do; see probe.h. */
+/* Finds out what this machine lets Pinwheel do; see probe.h. */
 #include "probe.h"
 
 #include <errno.h>

@@ -17,11 +17,11 @@ enum goal_order { GOAL_FORWARD, GOAL_REVERSE, GOAL_SHUFFLED };
 
 struct goal_pattern;
 
-/* In which order a stage of a pipeline works on microbatches. */
+/* The order in which a stage of a pipeline works on microbatches. */
 enum goal_pipeline { GOAL_GPIPE, GOAL_1F1B };
 
-#define GOAL_DERIVED UINT64_MAX /* the number of bytes is derived from hidden, sequence and batch  \
-                                 */
+/* the number of bytes is derived from hidden, sequence and batch */
+#define GOAL_DERIVED UINT64_MAX
 
 /* A step of training a network; docs/goal.md says what it consists of. */
 struct goal_training {
@@ -46,18 +46,20 @@ struct goal_training {
 /* The configuration of a pattern. Members that the pattern does not use keep their defaults. */
 struct goal_config {
     uint32_t ranks;
-    uint64_t size;        /* in bytes; docs/goal.md says for each pattern what has this size */
-    uint32_t root;        /* of trees, rings, incast and outcast */
-    uint32_t radix;       /* 0: the pattern's own */
-    uint32_t iterations;  /* of exchanges, incast, outcast, permutations and training */
-    uint64_t calc;        /* time computed after each iteration of an exchange */
+    uint64_t size;  /* in bytes; docs/goal.md says for each pattern what has this size */
+    uint32_t root;  /* root of trees, rings, incast and outcast */
+    uint32_t radix; /* 0: the pattern's own */
+    /* rounds of exchanges, incast, outcast and permutations; steps of training */
+    uint32_t iterations;
+    uint64_t calc;        /* calc after each iteration of an exchange */
     uint64_t random_calc; /* upper bound of the random calc before each send; 0: no such calcs */
     uint64_t reduce_rate; /* time to reduce a byte, in millionths of the unit of time */
     uint64_t seed;
     /* bytes of a segment, in patterns that send in segments; 0: the pattern's own */
     uint64_t segment;
-    uint64_t late;               /* incast: calc of the root before it posts its receives */
-    uint32_t extent[GOAL_SPACE]; /* of stencils and tori; 0: chosen by goal_config_check() */
+    uint64_t late; /* incast: calc of the root before it posts its receives */
+    /* extents of a stencil or torus; 0: goal_config_check() chooses them */
+    uint32_t extent[GOAL_SPACE];
     /* exchanges: ranks at a border have no neighbours beyond it; else the space wraps around */
     bool open;
     bool any_source; /* incast: the root's receives take messages from any rank */

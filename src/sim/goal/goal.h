@@ -37,13 +37,13 @@
 enum { GOAL_COOKIE = 4223, GOAL_HEADER = 14, GOAL_SPAN = 16 };
 enum goal_type { GOAL_SEND = 1, GOAL_RECV = 2, GOAL_CALC = 3 };
 
-/* Any source (recv) or any tag (recv, and send as in LogGOPSim). */
+/* Any source (of a recv) or any tag (of a recv, or of a send as in LogGOPSim). */
 #define GOAL_ANY UINT32_MAX
 
 /* A u32 at any address. */
 typedef uint32_t goal_u32 __attribute__((aligned(1)));
 
-/* An operation, as it stands in the file. */
+/* An operation, in the form that it has in the file. */
 struct goal_node {
     uint32_t depends; /* how many times lists of other nodes name this one as a successor */
     uint8_t type;     /* enum goal_type */
@@ -53,7 +53,7 @@ struct goal_node {
     uint8_t cpu;
     uint8_t nic;
     uint32_t done_count;  /* successors that wait for this operation's end */
-    uint32_t done_first;  /* index of the first in goal_rank.successors */
+    uint32_t done_first;  /* index of the first of them in goal_rank.successors */
     uint32_t start_count; /* successors that wait for this operation's start */
     uint32_t start_first; /* always done_first + done_count */
 } __attribute__((packed));
@@ -77,7 +77,7 @@ struct goal {
     uint64_t recvs;
     uint64_t calcs;
     uint64_t successors; /* successors of all ranks together: the number of dependencies */
-    uint32_t most_nodes; /* nodes of the rank that has the most */
+    uint32_t most_nodes; /* number of nodes of the rank that has the most */
     /* Private. */
     void *map;
     size_t map_length;

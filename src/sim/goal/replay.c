@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The dependencies of a schedule, replayed; see replay.h. */
+/* Replays the dependencies of a schedule; see replay.h. */
 #include "replay.h"
 
 #include <stdlib.h>

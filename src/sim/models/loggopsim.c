@@ -72,7 +72,7 @@ struct loggopsim {
     bool push_all; /* there are no waiters: an event that finds a clock taken is pushed again */
 };
 
-/* The event that is being handled. A message is named by its send. */
+/* The event that is being handled. The operation of a message is its send. */
 struct event {
     uint64_t time;
     uint64_t key; /* the stamp, and one bit below it that is set for a message */

@@ -25,7 +25,8 @@ struct view {
 
 struct match_table {
     struct chains exact;
-    uint32_t wild[4]; /* entries by kind: 1 any source, 2 any tag, 3 both */
+    /* how many entries have wildcards, by kind: 1 any source, 2 any tag, 3 both */
+    uint32_t wild[4];
     struct view views[VIEWS];
 };
 

@@ -157,7 +157,7 @@ struct mpi_comm {
     struct mpi_step *steps;
     uint64_t step_count, step_room;
     uint64_t at;    /* index of the next step of the rank that is being read */
-    uint64_t least; /* steps of the member that has the fewest */
+    uint64_t least; /* number of steps of the member that has the fewest */
     struct mpi_persistent *persistents;
     uint64_t persistent_count, persistent_room;
     uint64_t persistents_seen; /* persistent collectives that the rank being read has made so far */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The contents of a Graphviz file: names, and edges between them. */
+/* The contents of a Graphviz file: names of nodes, and edges between them. */
 #ifndef SIM_NET_DOT_H
 #define SIM_NET_DOT_H
 

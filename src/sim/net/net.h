@@ -50,7 +50,7 @@ struct net_config {
     bool store_and_forward;
     uint32_t packet; /* highest number of bytes of a packet */
     uint64_t
-        buffer; /* bytes of a virtual channel of a switch's incoming channel; at least a packet */
+        buffer; /* bytes of the buffer of each virtual channel into a switch; at least a packet */
     uint64_t byte;       /* time of a byte on a channel, in 1e-6 ps; at least 1 */
     uint64_t hop, cable; /* ps through a switch; along a cable */
     uint64_t seed;

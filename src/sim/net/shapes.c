@@ -52,8 +52,9 @@ static uint64_t tree_channels(const struct net_tree *t)
     return count;
 }
 
-/* Adds the channels of switch s of level i: to its children, unless these are hosts, then to its
- * parents. Each of its children has it as parent number `position / low[i - 1]`. */
+/* Adds the channels of switch s of level i: those to its children, unless the children are hosts,
+ * then those to its parents. The switch is parent number `position / low[i - 1]` of each of its
+ * children. */
 static void wire_switch(struct net_graph *g, uint32_t i, uint32_t s)
 {
     const struct net_tree *t = &g->tree;

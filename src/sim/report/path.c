@@ -173,7 +173,7 @@ int path_find(struct path *p, const struct sim_record *r, uint32_t last, uint64_
 {
     *p = (struct path){.end = finish};
     if (goal_rank(r->goal, last).node_count == 0) {
-        return 0; /* the rank that finishes last finishes at 0 */
+        return 0; /* all ranks without operations finish at 0 */
     }
     uint64_t number = last_step(r, last, finish), until = finish;
     enum record_why why = RECORD_AFTER_END;

@@ -19,7 +19,7 @@
 /* Words of a command line. It keeps pointers to the words, not copies. A zeroed struct is an empty
  * list. */
 struct cc_words {
-    const char **word; /* with a NULL behind the last one */
+    const char **word; /* words; a NULL follows the last one */
     size_t count;
 };
 

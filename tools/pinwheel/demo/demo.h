@@ -51,7 +51,7 @@ struct demo_command {
     uint64_t size;     /* PING: bytes of a message */
     uint64_t count;    /* number of messages */
     uint64_t first;    /* PING: number of the first iteration */
-    uint64_t wrong;    /* READY, in answer to END: wrong bytes that rank 1 has seen */
+    uint64_t wrong;    /* READY, in answer to END: how many wrong bytes rank 1 has found */
 };
 
 /* Half round-trip times of a way and size. */

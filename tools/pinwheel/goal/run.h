@@ -24,7 +24,7 @@
 
 /* --sweep: runs with `values` values of one parameter; 0: no sweep. */
 struct goal_sweep {
-    const char *text; /* as the user wrote it */
+    const char *text; /* the value of --sweep */
     enum sim_parameter which;
     uint64_t from, to; /* the ends, as sim_parameters.value has them */
     uint32_t values;

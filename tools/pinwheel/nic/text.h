@@ -15,8 +15,8 @@ static inline const char *nic_kind(uint32_t kind)
     return names[kind % STATS_KINDS];
 }
 
-/* nic_number() writes a number that is not negative with a unit, as 12.34k; small ones with two
- * digits behind the point, unless they are whole. */
+/* nic_number() writes a number that is not negative, with a unit if it is large, as 12.34k; a small
+ * one with two digits behind the point, unless it is whole. */
 static inline const char *nic_number(double value, char text[16])
 {
     static const char units[] = " kMGTPE";
