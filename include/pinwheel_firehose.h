@@ -14,17 +14,17 @@
  * - Shapes. Addresses and lengths are in bytes; what is pinned is a superset of what was asked,
  *   in whole pages. A node is 0 ... nodes - 1. All nodes have the same limits and variant.
  * - Ownership. Requests are the caller's memory, which stays where it is from the pin to the
- *   release; the library copies what else it is given. A handle is whatever the client's move()
- *   has put into the region; it travels to who asked for the pin.
+ *   release; the library copies what else it is given. A handle is what the client's move() has
+ *   written to the region; it is sent to the node that has asked for the pin.
  * - Threads. All calls but _init and _fini may be made by any thread at any time. Callbacks are
  *   made without a lock held, by any thread that is in a call. In a callback, and in
  *   pw_firehose_deliver(), only pw_firehose_release() is legal; pins give -EDEADLK.
- * - Waiting. A local pin returns when it is there; a remote one returns when its message has left,
- *   and its callback comes from pw_firehose_poll() or from within a pin that waits. What waits
- *   polls. A thread that holds pins and waits for others may wait for itself: pin remote memory
- *   before local memory, all that an operation needs at once, and see `patience`.
- * - Errors. Functions that return int return 0, or a number that they name, or a negative errno;
- *   what was wrong in a call or a message is counted (`refused`) and changes nothing.
+ * - Waiting. A local pin returns when the memory is pinned; a remote pin returns when its message
+ *   has left, and its callback is called by pw_firehose_poll() or by a pin that waits. A call that
+ *   waits polls. A thread that holds pins while it waits for others may wait for itself: pin remote
+ *   memory before local memory, all that an operation needs at once, and see `patience`.
+ * - Errors. Functions that return int return 0, or a number given at the function, or a negative
+ *   errno. A wrong call or message is counted (`refused`) and changes nothing.
  *
  * docs/firehose.md has an example.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared libraries that only some programs need, loaded with dlopen() at their first use: the
- * dynamic linker would load a library that libportals is linked with into every program.
+ * Shared libraries that only some programs need, loaded with dlopen() at their first use. If
+ * libportals was linked with them instead, every program would load them at its start.
  */
 #ifndef BASE_LIBRARY_H
 #define BASE_LIBRARY_H

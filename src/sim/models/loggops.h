@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pinwheel model (docs/loggops-model.md), inside.
+ * The internal state and functions of the pinwheel model (docs/loggops-model.md).
  *
  * An event of a rank depends only on the rank's own state and on messages that have arrived at it,
  * and a message arrives at least o + L after the event that sent it. So time is cut into windows of

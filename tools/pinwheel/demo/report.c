@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report of the demo: tables for people, or JSON. */
+/* The report of the demo: as tables, or as JSON. */
 #include "demo.h"
 #include "pinwheel/util/json.h"
 

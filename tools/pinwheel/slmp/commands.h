@@ -2,7 +2,7 @@
 /*
  * `pinwheel slmp send` and `pinwheel slmp recv`, and functions that both use.
  *
- * A file travels in a session as messages of one channel:
+ * In a session a file is sent as messages of one channel:
  *
  *     FILE_BEGIN  size                the first
  *     FILE_PART   offset  bytes       PART bytes, the last one fewer
