@@ -68,7 +68,7 @@ struct mpi_summary {
 int mpi_survey(struct mpi_trace *t, const struct mpi_config *c, struct mpi_summary *s,
                struct goal_error *error);
 
-/* Counts how many messages each sender sends to each receiver with each tag, and how many the
+/* How many messages each sender sends to each receiver with each tag, and how many of them the
  * receiver receives. */
 struct mpi_channels;
 
