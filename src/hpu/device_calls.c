@@ -373,6 +373,7 @@ static uint64_t make_call(const struct call *call, const uint64_t *value)
     for (int i = 0, n = 0; i < ARGUMENTS && n < ARGUMENTS && call->argument[i] != ARGUMENT_END;
          i++, n++) {
         if (call->argument[i] == ARGUMENT_STRUCT_16) {
+            /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): follow_pointers() saw it */
             memcpy(&v[n++], (const void *)(uintptr_t)value[i], 16);
         } else {
             v[n] = value[i];
