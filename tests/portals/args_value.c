@@ -221,17 +221,14 @@ struct option {
     unsigned known; /* bits */
 };
 
-#define LE_OPTIONS 0x00087fffu
-#define ME_OPTIONS 0x000fffffu
-
 static const struct option options[] = {
     {"PtlPTAlloc", IN(options), PTL_PT_ALLOC_OPTIONS_MASK},
     {"PtlMDBind", IN(md_desc.options), 0x41ff},
-    {"PtlLEAppend", IN(me_desc.options), LE_OPTIONS},
-    {"PtlLESearch", IN(me_desc.options), LE_OPTIONS},
-    {"PtlMEAppend", IN(me_desc.options), ME_OPTIONS},
-    {"PtlMESearch", IN(me_desc.options), ME_OPTIONS},
-    {"PtlTriggeredMEAppend", IN(me_desc.options), ME_OPTIONS},
+    {"PtlLEAppend", IN(me_desc.options), PTL_LE_APPEND_OPTIONS_MASK},
+    {"PtlLESearch", IN(me_desc.options), PTL_LE_APPEND_OPTIONS_MASK},
+    {"PtlMEAppend", IN(me_desc.options), PTL_ME_APPEND_OPTIONS_MASK},
+    {"PtlMESearch", IN(me_desc.options), PTL_ME_APPEND_OPTIONS_MASK},
+    {"PtlTriggeredMEAppend", IN(me_desc.options), PTL_ME_APPEND_OPTIONS_MASK},
 };
 
 static void set_option(struct args *a, const struct option *o, unsigned bits)
@@ -261,7 +258,8 @@ static void known_option(struct scene *s)
     struct args a;
     args_fill(s, call, &a);
     set_option(&a, o, bit);
-    if (o->known == ME_OPTIONS && (bit & (PTL_ME_MAY_ALIGN | PTL_ME_LOCAL_INC_UH_RLENGTH))) {
+    if (o->known == PTL_ME_APPEND_OPTIONS_MASK &&
+        (bit & (PTL_ME_MAY_ALIGN | PTL_ME_LOCAL_INC_UH_RLENGTH))) {
         set_option(&a, o, PTL_ME_MANAGE_LOCAL);
     }
     if (bit == PTL_IOVEC && strcmp(call->name, "PtlPTAlloc") != 0) {

@@ -65,6 +65,8 @@ enum {
 #define UDP_ALWAYS_CAREFUL false
 #endif
 
+_Static_assert((int)FABRIC_CLASSES <= (int)SLMP_CHANNELS, "a class is a channel of a session");
+
 /* Memory of packets. Each pointer into it is a reference. */
 struct udp_memory {
     unsigned users;
