@@ -72,7 +72,7 @@ static void check(const unsigned char *b, size_t n, unsigned seed, const char *w
 
 static bool sends(void)
 {
-    return scenario->act != KILL_GET;
+    return scenario->act != KILL_GET && scenario->act != KILL_ASK;
 }
 
 static bool in_parts(void)
@@ -180,6 +180,7 @@ void open_end(int who, ptl_pid_t pid)
     OK(PtlCTAlloc(ni, &counter));
     OK(PtlPTAlloc(ni, 0, eq, PT_EXCHANGE, &pt));
     OK(PtlPTAlloc(ni, 0, eq, PT_PING, &pt));
+    OK(PtlPTAlloc(ni, 0, mdeq, PT_ASKING, &pt));
     for (unsigned i = 0; i < PIECES; i++) {
         exchange_entry[i] = PTL_INVALID_HANDLE;
         unsigned char *filled = sends() ? source : region;
@@ -214,6 +215,23 @@ static size_t back_at(unsigned i)
     return ((sends() ? PIECES : 0) + (i < PIECES ? i : 0)) * scenario->length;
 }
 
+/* Has a handler ask for piece `i`; an event of its entry tells how that has ended. */
+static void start_asking(unsigned i, ptl_process_t target, uint64_t at, uint64_t back)
+{
+    struct kill_ask s = {target, PT_EXCHANGE, at, scenario->length, back, {0}};
+    ptl_handlers_t h = kill_asking;
+    h.hpu_initial_state = &s;
+    h.handler_host_mem = source;
+    h.handler_host_length = sizeof(source);
+    ptl_me_t e = entry(NULL, 0);
+    e.options |= PTL_ME_EVENT_CT_COMM;
+    e.ct_handle = counter;
+    ptl_handle_me_t handle;
+    OK(PtlMEAppendHandlers(ni, PT_ASKING, &e, &h, PTL_PRIORITY_LIST, (void *)(uintptr_t)i,
+                           &handle));
+    OK(PtlHandlersInvoke(handle, NULL, 0));
+}
+
 /* One operation of the exchange on piece `i`. */
 void start_op(unsigned i, ptl_pid_t target)
 {
@@ -240,6 +258,9 @@ void start_op(unsigned i, ptl_pid_t target)
     case KILL_SWAP:
         OK(PtlSwap(source_md, back, source_md, at, n, to, PT_EXCHANGE, i, at, cookie, i, NULL,
                    PTL_SWAP, PTL_UINT64_T));
+        break;
+    case KILL_ASK:
+        start_asking(i, to, at, back);
     }
 }
 
@@ -260,7 +281,10 @@ static void check_reply(unsigned i)
 
 static void check_fail(const ptl_event_t *e, bool may_fail, const char *what)
 {
-    if (e->ni_fail_type != PTL_NI_OK && !(may_fail && e->ni_fail_type == PTL_NI_UNDELIVERABLE)) {
+    ptl_ni_fail_t lost = e->pt_index == PT_ASKING && scenario->act == KILL_ASK
+                             ? PTL_NI_HANDLER_FAIL
+                             : PTL_NI_UNDELIVERABLE;
+    if (e->ni_fail_type != PTL_NI_OK && !(may_fail && e->ni_fail_type == lost)) {
         fail("%s with ni_fail_type %d", what, e->ni_fail_type);
     }
 }
@@ -282,10 +306,11 @@ static void initiator_event(const ptl_event_t *e)
     }
     op[i].failed += e->ni_fail_type != PTL_NI_OK;
     op[i].answers++;
-    if (e->ni_fail_type == PTL_NI_OK && e->mlength != scenario->length) {
+    if (e->ni_fail_type == PTL_NI_OK && scenario->act != KILL_ASK &&
+        e->mlength != scenario->length) {
         fail("answer %u: mlength %llu", i, (unsigned long long)e->mlength);
     }
-    if (e->ni_fail_type == PTL_NI_OK && e->type == PTL_EVENT_REPLY) {
+    if (e->ni_fail_type == PTL_NI_OK && (e->type == PTL_EVENT_REPLY || scenario->act == KILL_ASK)) {
         check_reply(i);
     }
 }

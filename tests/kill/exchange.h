@@ -23,6 +23,7 @@ enum {
     PIECES = 2 * KILL_OPS,
     PT_EXCHANGE = 0,
     PT_PING = 1,
+    PT_ASKING = 2,
     PING_MAX = 20000
 };
 

@@ -23,7 +23,14 @@
 /* Portals PIDs of the actors. */
 enum { PID_PEER = 101, PID_BYSTANDER, PID_VICTIM };
 
-enum kill_act { KILL_PUT, KILL_GET, KILL_ATOMIC, KILL_FETCH, KILL_SWAP };
+enum kill_act {
+    KILL_PUT,
+    KILL_GET,
+    KILL_ATOMIC,
+    KILL_FETCH,
+    KILL_SWAP,
+    KILL_ASK /* a handler gets */
+};
 
 /* Where the target's data goes, besides a plain entry of the priority list. */
 enum kill_way {

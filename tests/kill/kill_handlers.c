@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The handlers of exchanges that have some: they put each packet where the message says. */
+/* The handlers of exchanges that have some: they put each packet where the message says, or get
+ * from the peer. */
 #include "kill_handlers.h"
 
 #include "spin_handler.h"
@@ -32,4 +33,22 @@ const ptl_handlers_t kill_handlers = {
     .completion_handler = kill_completion,
     .hpu_mem = PTL_HPU_MEM_NONE,
     .hpu_initial_length = sizeof(uint64_t),
+};
+
+__handler static int kill_ask_header(const ptl_header_t h, void *state)
+{
+    struct kill_ask *s = state;
+    int code =
+        PtlHandlerGetToDeviceEx(s->bytes, s->length, s->from, (ptl_pt_index_t)s->pt, 0, s->at);
+    if (code == PTL_OK) {
+        PtlHandlerDMAToHostB(s->bytes, s->to, s->length, PTL_HANDLER_HOST_MEM);
+    }
+    return code == PTL_OK ? DROP : FAIL;
+}
+PTL_HANDLER(kill_ask_header);
+
+const ptl_handlers_t kill_asking = {
+    .header_handler = kill_ask_header,
+    .hpu_mem = PTL_HPU_MEM_NONE,
+    .hpu_initial_length = sizeof(struct kill_ask),
 };

@@ -13,14 +13,18 @@
  */
 #include "fabric/shm/asks.h"
 
+#include "base/killpoint.h"
 #include "fabric/shm/receive.h"
 #include "fabric/shm/send.h"
 
 void asks_tell(struct shm_peer *p)
 {
     struct segment_header *h = p->remote->header;
+    KILL_POINT("ask-untold");
     atomic_fetch_or(&h->asked[p->out_index / 64], 1ull << (p->out_index % 64));
+    KILL_POINT("ask-bit-set");
     atomic_fetch_or(&h->flags, SEGMENT_ASKED);
+    KILL_POINT("ask-flagged");
     shm_signal(p);
 }
 
@@ -38,6 +42,7 @@ void asks_note(struct shm_fabric *f)
     for (unsigned w = 0; w < f->words; w++) {
         uint64_t bits = atomic_exchange(&f->segment->header->asked[w], 0);
         for (; bits != 0; bits &= bits - 1) {
+            KILL_POINT("ask-noted");
             unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
             if (index < f->segment->info.slots && f->by_slot[index] != NULL) {
                 asks_attend(f->by_slot[index]);
