@@ -56,8 +56,8 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
             m->options = md->options;
             m->eq = eq;
             m->ct = ct;
-            for (ptl_ack_req_t ack = 0; ack < ACK_REQUESTS; ack++) {
-                m->ack_as[ack] = ack_as(m, ack);
+            for (int ack = 0; ack < ACK_REQUESTS; ack++) {
+                m->ack_as[ack] = ack_as(m, (ptl_ack_req_t)ack);
             }
             *md_handle = m->slot.handle;
         }

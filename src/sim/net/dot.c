@@ -171,6 +171,7 @@ static bool is_sign(const struct reader *r, char sign)
 
 static bool is_word(const struct reader *r, const char *word)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a NAME has characters */
     return r->token == NAME && !r->quoted && strcasecmp(r->name, word) == 0;
 }
 

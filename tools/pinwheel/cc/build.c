@@ -213,6 +213,7 @@ static int link_image(struct cc_job *job, const char *image)
 {
     struct cc_words w = {0};
     char script[PATH_MAX + 32], said[PATH_MAX], calls[PATH_MAX], bytes[PATH_MAX], atomics[PATH_MAX];
+    /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is a source */
     char(*objects)[PATH_MAX] = calloc(job->sources.count, sizeof(*objects));
     snprintf(script, sizeof(script), "-Wl,-T,%s/image.ld", job->runtime);
     const char *linking[] = {"-march=rv32imac",
@@ -341,6 +342,7 @@ static int native_object(struct cc_job *job, const char *image)
     if (count == 1) {
         return native_compile(job, 0, image, job->output);
     }
+    /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there is a source */
     char(*objects)[PATH_MAX] = calloc(count, sizeof(*objects));
     const char *linking[] = {job->compiler, "-nostdlib", "-r", "-o", job->output};
     bool ok = objects != NULL && add_all(&w, linking, 5);

@@ -186,6 +186,7 @@ static int name_output(struct cc_job *job, char *name, size_t size)
     if (job->output != NULL) {
         return 0;
     }
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): check_sources() saw one */
     const char *source = job->sources.word[0], *slash = strrchr(source, '/');
     const char *base = slash != NULL ? slash + 1 : source;
     int stem = (int)(strrchr(base, '.') - base);

@@ -101,7 +101,7 @@ static int listen_path(const char *where)
     if (strlen(where) >= sizeof(at.sun_path)) {
         return fail(where, "is too long for the name of a socket");
     }
-    strcpy(at.sun_path, where);
+    memcpy(at.sun_path, where, strlen(where) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 ||
         listen(fd, 1) != 0) {
