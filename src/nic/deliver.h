@@ -9,7 +9,7 @@
 void rx_tell(const struct rx *rx);
 /* rx_gather_ack() notes a plain ack of the message, for an operation that went as it was asked. The
  * NIC sends it with others when it has taken all messages that are there, or at once if the message
- * is the last. False: the acks before it do not leave. */
+ * is the last. False: the ack is not noted, as answers before it cannot leave yet. */
 bool rx_gather_ack(struct rx *rx, ptl_list_t list);
 /* rx_add_ack() gathers an ack where the array has room and no ack must go before it; rx_send_ack()
  * does so for an ack that begins the gathering, fills it, or is of the channel's last message. */

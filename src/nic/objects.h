@@ -324,9 +324,8 @@ struct nic {
     int64_t contact_ns;
     _Atomic(const struct fabric_ops *) ops; /* of the home fabric; of a closed NIC fabric_none */
     struct fabric *_Atomic fabric;
-    const struct fabric_ops
-        /* of the other fabric, UDP, for peers that the home fabric does not reach */
-        *net_ops;
+    /* of the other fabric, UDP, for peers that the home fabric does not reach */
+    const struct fabric_ops *net_ops;
     struct fabric *_Atomic net;         /* NULL: there is none */
     bool net_only;                      /* the home fabric carries only messages to oneself */
     _Atomic uint32_t *_Atomic doorbell; /* of the home fabric, or `no_doorbell` */

@@ -79,8 +79,8 @@ struct nic_stats {
     uint64_t events_lost;
     struct fabric_report net; /* brought up to date now and then; zeros without a network */
 
-    /* HPUs: threads; or, if there are none, the handlers that may be active at once. `hpus` is the
-     * number of threads. */
+    /* Number of HPUs that are threads. If it is 0, the HPUs below stand for the handlers that may
+     * be active at once. */
     uint32_t hpus;
     /* clock of the RV32 cores that run handlers; 0: handlers are native */
     uint32_t core_mhz;

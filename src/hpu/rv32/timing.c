@@ -110,8 +110,8 @@ unsigned rv32_cost_late(const struct rv32_timing *t, const struct rv32_insn *i, 
     enum { WORD = 4, HALF = 2 };
     uint32_t line = 1u << t->line_shift, end = pc % line + i->length;
     bool unforeseen = end == line - HALF && pc % line < line - WORD && next->length > HALF;
-    /* An instruction of several cycles hides the wait for a straddling one; after a jump that one
-     * does not follow. */
+    /* An instruction of several cycles hides the wait for the straddling one; behind a jump the
+     * core does not come to that. */
     return unforeseen && rv32_cost_fixed(t, i, next) == 1 ? t->straddle : 0;
 }
 
