@@ -69,14 +69,15 @@ static void an_ask_that_was_not_told_of_is_taken(void **state)
     uint32_t word;
     bool asleep = false;
     open_both("auto");
-    struct segment_header *h = ends[IN].fabric->segment->header;
+    const struct shm_fabric *in = (const struct shm_fabric *)ends[IN].fabric;
+    struct segment_header *h = in->segment->header;
     sleep_in();
     fabric->disarm(ends[IN].fabric, true);
     make_plan(&plan, 8, WHOLE, WHOLE);
     plans[0] = &plan;
     assert_true(send_plan(FABRIC_ASK, 0, arrived[FABRIC_ASK]));
     assert_true((atomic_load(&h->flags) & SEGMENT_ASKED) != 0);
-    for (unsigned w = 0; w < ends[IN].fabric->words; w++) {
+    for (unsigned w = 0; w < in->words; w++) {
         atomic_store(&h->asked[w], 0);
     }
     atomic_fetch_and(&h->flags, ~SEGMENT_ASKED);
