@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS portals EXPORT pinwheel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h
+install(FILES include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h include/pinwheel_sim.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # The prefix may be chosen at install time, so these files are made then, and in their place: two

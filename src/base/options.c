@@ -26,9 +26,10 @@ const struct option_desc option_table[OPT_COUNT] = {
         TEXT("PINWHEEL_IFACES", "",
              "interfaces or their IPv4 addresses, comma separated; PTL_IFACE_DEFAULT + i "
              "is the i-th; empty: the one of the default route, else loopback"),
-    [OPT_FABRIC] = CHOICE("PINWHEEL_FABRIC", "auto", "auto|shm|udp",
+    [OPT_FABRIC] = CHOICE("PINWHEEL_FABRIC", "auto", "auto|shm|udp|sim",
                           "the path messages must take; auto: shared memory within the host, and "
-                          "UDP to others with a job key or PINWHEEL_UDP_OPEN=1"),
+                          "UDP to others with a job key or PINWHEEL_UDP_OPEN=1; sim: set by "
+                          "`pinwheel sim`"),
     [OPT_JOB_KEY_FILE] =
         TEXT("PINWHEEL_JOB_KEY_FILE", "",
              "file with the job's key, mode 0600, 32 to 1024 bytes: over UDP only who "

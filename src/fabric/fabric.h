@@ -64,12 +64,23 @@ struct fabric_tx {
     enum fabric_status fault;
     /* send() must send all of it now, or nothing: it may not return FABRIC_QUEUED */
     bool at_once;
+    uint8_t from; /* enum fabric_from, which costs time where that is virtual */
 
     struct list link; /* from here on for the fabric's use */
     struct vector_cursor cursor;
     uint64_t moved;  /* bytes of payload that have been sent */
     uint64_t record; /* line of the ring at which its record begins */
     uint64_t record_end;
+};
+
+/* Who sends a message, and where its payload lies: a program sends from host memory, a triggered
+ * operation and a reply do so without the host, a handler sends from its own memory or the host's.
+ */
+enum fabric_from {
+    FABRIC_FROM_PROGRAM,
+    FABRIC_FROM_HOST,
+    FABRIC_FROM_HANDLER,
+    FABRIC_FROM_HANDLER_HOST
 };
 
 /* The shortest messages: a header, and behind it the whole payload. */
@@ -182,6 +193,12 @@ struct fabric_upcalls {
 
     void (*lock)(struct nic *);
     void (*unlock)(struct nic *);
+    /* The program has used virtual time, which is to pass before its call ends; and how long ago
+     * the handler that sends now began, in picoseconds. */
+    void (*time_used)(struct nic *);
+    /* Something has happened in virtual time: the NIC does all that can be done now. */
+    void (*happened)(struct nic *);
+    uint64_t (*handler_time)(struct nic *);
 };
 
 struct fabric_setup {
@@ -239,8 +256,39 @@ struct fabric_report {
     } peer[FABRIC_REPORT_PEERS];
 };
 
+/* The HPUs of a simulated NIC: how many, their clock, what a call of a handler without device code
+ * takes, and after what time a suspended one looks again; in picoseconds. */
+struct fabric_hpus {
+    unsigned count, clock_mhz;
+    uint64_t native, look;
+};
+
+/* Virtual time, of a home that has it: nothing happens but in these functions and in poll(), under
+ * the NIC's lock. Times are in picoseconds where nothing else is said. */
+struct fabric_time {
+    uint32_t (*nid)(void);  /* of this process; 0: it is in no simulation, and the log says so */
+    int64_t (*clock)(void); /* of the process, in nanoseconds */
+    int64_t (*clock_ps)(void);
+    uint64_t (*now)(struct fabric *);
+    /* Lets time pass until something has happened, or until `end`, in ns; negative: for ever. */
+    void (*wait)(struct fabric *, int64_t end);
+    /* Lets the time pass that the program has used. */
+    void (*settle)(struct fabric *);
+    /* Has something happen at a time, with the lock held; an `arg` that is `owned` is freed if it
+     * never does. False: no memory. */
+    bool (*at)(struct fabric *, uint64_t time, void (*happen)(void *arg), void *arg, bool owned);
+    /* Of the process, which may have no NIC: fence() waits until all ranks of the job are in it,
+     * compute() lets time pass. */
+    void (*fence)(void);
+    void (*compute)(uint64_t ps);
+    void (*hpus)(struct fabric *, struct fabric_hpus *);
+    /* Counts that an HPU was taken. */
+    void (*took)(struct fabric *, unsigned hpu, uint64_t ps);
+};
+
 /* Functions that only a home fabric has. */
 struct fabric_home {
+    const struct fabric_time *time; /* NULL: its time is that of the clock */
     _Atomic uint32_t *(*doorbell)(struct fabric *);
     /* Returns FABRIC_STATS zeroed bytes, which the NIC writes and other processes of the user can
      * read as long as the NIC is open. */
@@ -322,6 +370,6 @@ static inline bool doorbell_asleep(uint32_t word)
 }
 
 /* fabric_none is the home fabric of a closed NIC: no message comes. */
-extern const struct fabric_ops fabric_shm, fabric_udp, fabric_none;
+extern const struct fabric_ops fabric_shm, fabric_udp, fabric_sim, fabric_none;
 
 #endif

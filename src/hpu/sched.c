@@ -34,7 +34,7 @@ void hpu_queue_init(struct hpu_queue *q, uint64_t mask)
     list_init(&q->turn);
 }
 
-static bool may_run(const struct hpu_queue *q, unsigned hpu)
+bool sched_may_run(const struct hpu_queue *q, unsigned hpu)
 {
     return q->mask == 0 ||
            ((q->mask >> hpu & 1) != 0 && q->active < (unsigned)__builtin_popcountll(q->mask));
@@ -89,7 +89,7 @@ static struct hpu_queue *whose_turn(struct hpu *h)
     int64_t rounds = INT64_MAX;
     for (struct list *l = s->turn.next; l != &s->turn; l = l->next) {
         struct hpu_queue *q = container_of(l, struct hpu_queue, turn);
-        if (may_run(q, hpu) && leaves_slots(h, q, free) && rounds_short(q) < rounds) {
+        if (sched_may_run(q, hpu) && leaves_slots(h, q, free) && rounds_short(q) < rounds) {
             first = q;
             rounds = rounds_short(q);
             if (rounds == 0) {
@@ -99,7 +99,7 @@ static struct hpu_queue *whose_turn(struct hpu *h)
     }
     for (struct list *l = s->turn.next; first != NULL && l != &s->turn; l = l->next) {
         struct hpu_queue *q = container_of(l, struct hpu_queue, turn);
-        if (may_run(q, hpu) && leaves_slots(h, q, free)) {
+        if (sched_may_run(q, hpu) && leaves_slots(h, q, free)) {
             q->credit += rounds * QUANTUM_NS;
             q->credit = q->credit < QUANTUM_NS ? q->credit : QUANTUM_NS;
         }
@@ -150,7 +150,7 @@ static struct hpu_exec *resume_one(struct hpu *h)
 
 /* Returns the call that the HPU runs next, or NULL; it alternates between suspended handlers and
  * new calls. */
-static struct hpu_exec *next_exec(struct hpu *h)
+struct hpu_exec *sched_next(struct hpu *h)
 {
     struct hpu_exec *exec = NULL;
     if (h->sched->paused != 0) {
@@ -203,30 +203,36 @@ static int64_t own_time(struct hpu *h, int64_t passed)
     return used < 0 ? 0 : used < passed ? used : passed;
 }
 
+void sched_ran(struct hpu *h, struct hpu_exec *exec, int code, int64_t took)
+{
+    struct hpu_sched *s = h->sched;
+    struct hpu_queue *q = exec->queue;
+    charge(s, q, took - exec->charged);
+    if (code == HPU_WAIT) {
+        exec->place = HPU_PLACE_SUSPENDED;
+        list_push_back(&h->suspended, &exec->link);
+        return;
+    }
+    q->expected += (took - q->expected) / 8;
+    q->active--;
+    hpu_exec_give(exec);
+    exec->place = HPU_PLACE_NOWHERE;
+    mutex_give(&s->lock);
+    s->ops->done(s->arg, exec, code);
+    mutex_take(&s->lock);
+}
+
 /* Runs a call until it ends or is suspended. */
 static void run_one(struct hpu *h, struct hpu_exec *exec)
 {
     struct hpu_sched *s = h->sched;
-    struct hpu_queue *q = exec->queue;
     exec->place = HPU_PLACE_RUNNING;
     mutex_give(&s->lock);
     int64_t before = clock_ns();
     int code = hpu_exec_run(exec);
     int64_t took = own_time(h, clock_ns() - before);
     mutex_take(&s->lock);
-    charge(s, q, took - exec->charged);
-    if (code == HPU_WAIT) {
-        exec->place = HPU_PLACE_SUSPENDED;
-        list_push_back(&h->suspended, &exec->link);
-    } else {
-        q->expected += (took - q->expected) / 8;
-        q->active--;
-        hpu_exec_give(exec);
-        exec->place = HPU_PLACE_NOWHERE;
-        mutex_give(&s->lock);
-        s->ops->done(s->arg, exec, code);
-        mutex_take(&s->lock);
-    }
+    sched_ran(h, exec, code, took);
 }
 
 static void spin(struct hpu *h)
@@ -263,7 +269,7 @@ void *sched_thread(void *arg)
         if (h->lone != 0) {
             push(h);
         }
-        struct hpu_exec *exec = next_exec(h);
+        struct hpu_exec *exec = sched_next(h);
         if (exec != NULL) {
             run_one(h, exec);
         } else if (!spun && s->paused == 0) {
@@ -282,9 +288,13 @@ void *sched_thread(void *arg)
 void sched_wake(struct hpu_sched *s, const struct hpu_queue *q)
 {
     bool woken = false;
+    if (s->time != NULL) {
+        sched_wake_virtual(s, q);
+        return;
+    }
     for (unsigned i = 0; i < s->hpus && !(woken && q != NULL); i++) {
         struct hpu *h = &s->hpu[i];
-        if ((!h->asleep && !h->spinning) || (q != NULL && !may_run(q, i))) {
+        if ((!h->asleep && !h->spinning) || (q != NULL && !sched_may_run(q, i))) {
             continue;
         }
         woken = true;

@@ -59,6 +59,28 @@ struct hpu_sched_ops {
 struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const char *cpus,
                                    const struct hpu_sched_ops *ops, void *arg);
 
+/* The time of HPUs that are no threads: those of a simulated NIC, in picoseconds. at() has
+ * something happen at a time, now or later, without the scheduler's lock; false: memory is short. A
+ * call of a handler takes the cycles of its device code, or `native`, at whose end all of it
+ * happens; a suspended one looks again after `look`. */
+struct hpu_sched_time {
+    uint64_t (*now)(void *arg);
+    bool (*at)(void *arg, uint64_t time, void (*happen)(void *), void *what);
+    void *arg;
+    uint64_t native, look;
+    unsigned clock_mhz;
+    void (*took)(void *arg, unsigned hpu, uint64_t ps); /* for counting */
+};
+
+/* hpu_sched_create_virtual() makes HPUs in virtual time, which must outlive them; no thread is
+ * started. hpu_sched_elapsed() is how long a call that runs there has run since it began or went
+ * on.
+ */
+struct hpu_sched *hpu_sched_create_virtual(struct hpu_pool *pool, unsigned hpus,
+                                           const struct hpu_sched_time *time,
+                                           const struct hpu_sched_ops *ops, void *arg);
+uint64_t hpu_sched_elapsed(const struct hpu_sched *s, const struct hpu_exec *exec);
+
 /* hpu_sched_stop() waits for the handlers that run, and ends the threads; no call may be queued or
  * suspended. hpu_sched_destroy() does so, too, and frees the scheduler. NULL is legal for both. */
 void hpu_sched_stop(struct hpu_sched *s);

@@ -28,10 +28,18 @@ struct hpu {
     int64_t sample;          /* reading of its CPU clock */
     int64_t since_sample;    /* time that was charged since that reading */
     _Atomic unsigned called; /* incremented when there is work; a spinning HPU watches it */
+    struct {
+        bool due;              /* it is about to look for work */
+        struct hpu_exec *exec; /* that it runs; NULL: none */
+        int code;              /* that its call has given */
+        uint64_t cycles;       /* that the call had taken when it began or went on */
+        uint64_t took;
+    } at; /* in virtual time: sched_virtual.c */
 };
 
 struct hpu_sched {
     struct mutex lock;
+    const struct hpu_sched_time *time; /* virtual; NULL: HPUs are threads */
     struct hpu_pool *pool;
     const struct hpu_sched_ops *ops;
     void *arg;
@@ -42,6 +50,17 @@ struct hpu_sched {
     struct hpu hpu[];
 };
 
+/* sched_next() is the call that an HPU runs next, or NULL. sched_ran() notes that it has run, for
+ * so many ns, and what hpu_exec_run() gave; it lets go of the lock while the call's end is told. */
+struct hpu_exec *sched_next(struct hpu *h);
+void sched_ran(struct hpu *h, struct hpu_exec *exec, int code, int64_t took);
+/* sched_new() makes a scheduler whose HPUs have not begun; NULL: no memory. */
+struct hpu_sched *sched_new(struct hpu_pool *pool, unsigned hpus, const struct hpu_sched_ops *ops,
+                            void *arg);
+/* sched_may_run() says whether an HPU may begin a call of a queue; sched_wake_virtual() is
+ * sched_wake() in virtual time. */
+bool sched_may_run(const struct hpu_queue *q, unsigned hpu);
+void sched_wake_virtual(struct hpu_sched *s, const struct hpu_queue *q);
 /* sched_thread() is the thread of an HPU: `arg` is its struct hpu. */
 void *sched_thread(void *arg);
 /* sched_wake() wakes one HPU that may begin a call of `q`, or all if `q` is NULL; lock held. */

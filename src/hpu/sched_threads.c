@@ -77,6 +77,24 @@ void hpu_sched_destroy(struct hpu_sched *s)
     free(s);
 }
 
+struct hpu_sched *sched_new(struct hpu_pool *pool, unsigned hpus, const struct hpu_sched_ops *ops,
+                            void *arg)
+{
+    struct hpu_sched *s = calloc(1, sizeof(*s) + hpus * sizeof(struct hpu));
+    if (s == NULL) {
+        return NULL;
+    }
+    s->pool = pool;
+    s->ops = ops;
+    s->arg = arg;
+    s->hpus = hpus;
+    list_init(&s->turn);
+    for (unsigned i = 0; i < hpus; i++) {
+        init_hpu(s, i);
+    }
+    return s;
+}
+
 struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const char *cpus,
                                    const struct hpu_sched_ops *ops, void *arg)
 {
@@ -91,19 +109,8 @@ struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const c
         errno = EINVAL;
         return NULL;
     }
-    struct hpu_sched *s = calloc(1, sizeof(*s) + hpus * sizeof(struct hpu));
-    if (s == NULL) {
-        return NULL;
-    }
-    s->pool = pool;
-    s->ops = ops;
-    s->arg = arg;
-    s->hpus = hpus;
-    list_init(&s->turn);
-    for (unsigned i = 0; i < hpus; i++) {
-        init_hpu(s, i);
-    }
-    for (unsigned i = 0; i < hpus; i++) {
+    struct hpu_sched *s = sched_new(pool, hpus, ops, arg);
+    for (unsigned i = 0; s != NULL && i < hpus; i++) {
         int rc = start_hpu(&s->hpu[i], list, count);
         if (rc != 0) {
             hpu_sched_destroy(s);

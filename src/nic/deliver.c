@@ -265,6 +265,7 @@ static enum rx_step send_reply(struct rx *rx)
     rx->reply.vector = from.vector;
     rx->reply.skip = from.skip;
     rx->reply.length = length;
+    rx->reply.from = FABRIC_FROM_HOST;
     switch (rx->peer->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &rx->reply)) {
     case FABRIC_FULL:
         return RX_WAIT;

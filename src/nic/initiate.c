@@ -41,6 +41,10 @@ static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, str
     tx->length = request_sends(r) ? r->length : 0;
     tx->fault = FABRIC_OK;
     tx->at_once = false;
+    tx->from = r->origin == FROM_PROGRAM   ? FABRIC_FROM_PROGRAM
+               : r->origin == FROM_TRIGGER ? FABRIC_FROM_HOST
+               : r->le != NULL             ? FABRIC_FROM_HANDLER_HOST
+                                           : FABRIC_FROM_HANDLER;
 }
 
 void op_left(struct op *op, ptl_ni_fail_t fail)

@@ -12,6 +12,7 @@
 #include "nic/progress.h"
 #include "nic/self.h"
 #include "nic/spin_calls.h"
+#include "nic/timed.h"
 #include "nic/wait.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include <string.h>
 
 /* Values of PINWHEEL_FABRIC. */
-enum path { PATH_AUTO, PATH_SHM, PATH_UDP };
+enum path { PATH_AUTO, PATH_SHM, PATH_UDP, PATH_SIM };
 
 static void clear_bytes(struct nic *nic, size_t from, size_t to)
 {
@@ -34,6 +35,7 @@ static void clear_nic(struct nic *nic)
     nic->doorbell = &nic->no_doorbell;
     nic->ops = &fabric_none;
     nic->net = NULL;
+    nic->time = NULL;
     clear_bytes(nic, offsetof(struct nic, ni), offsetof(struct nic, lock));
     clear_bytes(nic, offsetof(struct nic, linger_end), offsetof(struct nic, empty_polls));
     atomic_store_explicit(&nic->attention, false, memory_order_relaxed);
@@ -82,7 +84,7 @@ static bool make_hpus(struct nic *nic)
 {
     const struct options *o = &nic->process->options;
     nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)o->number[OPT_HPU_STACK]);
-    nic->dma_engine = hpu_dma_engine_create();
+    nic->dma_engine = nic->time == NULL ? hpu_dma_engine_create() : NULL;
     if (o->number[OPT_HPU] != 0) {
         nic->device = hpu_device_create((size_t)o->number[OPT_HPU_STACK],
                                         &rv32_timings[o->number[OPT_HPU_TIMING]],
@@ -91,7 +93,7 @@ static bool make_hpus(struct nic *nic)
             nic->device->beside = o->text[OPT_HPU_IMAGES];
         }
     }
-    return nic->hpus != NULL && nic->dma_engine != NULL &&
+    return nic->hpus != NULL && (nic->dma_engine != NULL || nic->time != NULL) &&
            (o->number[OPT_HPU] == 0 || nic->device != NULL);
 }
 
@@ -113,6 +115,11 @@ static struct nic *find_memory(struct process *p, unsigned index)
     return nic;
 }
 
+static const struct fabric_ops *home_of(const struct process *p)
+{
+    return p->options.number[OPT_FABRIC] == PATH_SIM ? &fabric_sim : &fabric_shm;
+}
+
 /* Sets up a NIC in its memory. False: memory is short. */
 static bool begin_nic(struct nic *nic)
 {
@@ -125,9 +132,13 @@ static bool begin_nic(struct nic *nic)
     nic->yield_ns = o->number[OPT_YIELD_US] * 1000;
     nic->net_only = o->number[OPT_FABRIC] == PATH_UDP;
     struct fabric_info info;
-    fabric_shm.info(o, &info);
+    home_of(nic->process)->info(o, &info);
     nic->inline_max = info.inline_max;
-    nic->fastpath = options_fastpath(o);
+    nic->time = home_of(nic->process)->home->time;
+    nic->fastpath = options_fastpath(o) && nic->time == NULL;
+    if (nic->time != NULL) {
+        timed_begin(nic);
+    }
     nic->short_end = nic->fastpath ? info.inline_max + 1 : 0;
     nic->now_end = nic->fastpath ? NIC_SEND_NOW_MAX + 1 : 0;
     nic->self_afar = !nic->fastpath; /* stays true without the fast path: self.c */
@@ -144,6 +155,11 @@ static bool begin_nic(struct nic *nic)
 static int find_interface(struct process *p, unsigned index, uint32_t *nid)
 {
     struct iface faces[NICS_MAX];
+    const struct fabric_time *time = home_of(p)->home->time;
+    if (time != NULL) {
+        *nid = time->nid();
+        return *nid != 0 && index == 0 ? PTL_OK : PTL_FAIL;
+    }
     int n = iface_list(p->options.text[OPT_IFACES], faces, NICS_MAX);
     if (n < 0) {
         return PTL_FAIL;
@@ -181,10 +197,12 @@ static bool start_hpus(struct nic *nic)
     unsigned hpus = (unsigned)nic->process->options.number[OPT_HPUS];
     const char *cpus = nic->process->options.text[OPT_HPU_PIN];
     nic->stats->hpus = hpus;
-    if (hpus == 0) {
+    if (hpus == 0 && nic->time == NULL) {
         return true;
     }
-    struct hpu_sched *sched = hpu_sched_create(nic->hpus, hpus, cpus, &nic_sched_ops, nic);
+    struct hpu_sched *sched = nic->time != NULL
+                                  ? timed_hpus(nic)
+                                  : hpu_sched_create(nic->hpus, hpus, cpus, &nic_sched_ops, nic);
     if (sched == NULL) {
         log_line(LOG_ERROR, "cannot start PINWHEEL_HPUS=%u threads with PINWHEEL_HPU_PIN=%s: %s",
                  hpus, cpus,
@@ -255,11 +273,11 @@ static int open_both(struct nic *nic, uint32_t pid, struct reason *why)
     if (rc == 0) {
         nic->net = net;
         setup.pid = pid;
-        rc = fabric_shm.open(&setup, &home, &pid, why);
+        rc = home_of(nic->process)->open(&setup, &home, &pid, why);
     }
     if (rc == 0) {
         nic->fabric = home;
-        nic->ops = &fabric_shm;
+        nic->ops = home_of(nic->process);
         nic->pid = pid;
     } else {
         close_fabrics(nic);

@@ -324,6 +324,7 @@ struct nic {
     int64_t contact_ns;
     _Atomic(const struct fabric_ops *) ops; /* of the home fabric; of a closed NIC fabric_none */
     struct fabric *_Atomic fabric;
+    const struct fabric_time *time; /* virtual, of its home (timed.h); NULL: the clock's */
     /* of the other fabric, UDP, for peers that the home fabric does not reach */
     const struct fabric_ops *net_ops;
     struct fabric *_Atomic net;         /* NULL: there is none */
@@ -372,6 +373,8 @@ struct nic {
     int64_t (*now)(void);    /* time in nanoseconds, by which peers are given up and timers tick */
     /* asks for a call of timers_advance() at `due` */
     void (*wake_at)(struct nic *nic, int64_t due);
+    int64_t wake_due;               /* in virtual time: when it will be; -1: nobody waits for it */
+    struct hpu_sched_time hpu_time; /* likewise: that of `sched` */
     unsigned unlocked; /* threads that run handlers or copy, and have released the lock meanwhile */
     unsigned handling; /* those among them that run handlers */
 

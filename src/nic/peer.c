@@ -23,6 +23,7 @@
 #include "nic/plain.h"
 #include "nic/progress.h"
 #include "nic/receive.h"
+#include "nic/timed.h"
 
 #include <stdlib.h>
 
@@ -54,7 +55,7 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     p->nic = nic;
     p->nid = nid;
     p->pid = pid;
-    p->self = nid == nic->nid && pid == nic->pid;
+    p->self = nid == nic->nid && pid == nic->pid && nic->time == NULL;
     p->staged = p->self || !nic->fastpath;
     p->uid = p->self ? nic->uid : 0;
     p->outstanding_most = (unsigned)nic->process->options.number[OPT_OUTSTANDING];
@@ -77,7 +78,8 @@ static enum fabric_connect reach(struct nic_peer *p, struct reason *why)
     if (p->self || !nic->net_only) {
         found = nic->ops->connect(nic->fabric, p->nid, p->pid, why);
     }
-    bool beyond = found == FABRIC_LATER && !iface_of(p->nid, &(struct iface){0});
+    bool beyond =
+        found == FABRIC_LATER && nic->time == NULL && !iface_of(p->nid, &(struct iface){0});
     if (nic->net != NULL && !p->self && (found == FABRIC_ELSEWHERE || beyond)) {
         return nic->net_ops->connect(nic->net, p->nid, p->pid, why);
     }
@@ -383,7 +385,8 @@ static bool needs(struct nic_peer *p)
         .peer_up = peer_up, .peer_down = peer_down, .rx_new = rx_new, .rx_free = rx_free,          \
         .rx_short = (short_cut), .rx_header = rx_header, .rx_packet = rx_packet,                   \
         .rx_done = rx_done, .sent = sent, .expects = expects, .needs = needs, .lock = nic_step_in, \
-        .unlock = nic_step_out,                                                                    \
+        .unlock = nic_step_out, .time_used = timed_used, .happened = timed_happened,               \
+        .handler_time = timed_handler,                                                             \
     }
 
 const struct fabric_upcalls nic_upcalls = UPCALLS(plain_short);

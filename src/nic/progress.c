@@ -36,6 +36,10 @@
 void nic_wake_sleepers(struct nic *nic)
 {
     nic->wakeup.due = false;
+    if (nic->time != NULL) {
+        nic->time->settle(nic->fabric);
+        return;
+    }
     if (doorbell_asleep(atomic_load_explicit(nic->doorbell, memory_order_relaxed))) {
         atomic_fetch_or(nic->doorbell, DOORBELL_RUNG);
     }
@@ -137,15 +141,13 @@ void nic_poll_all(struct nic *nic)
     }
 }
 
-/* Returns the time until a thread must look again without being rung, `most_ns` at the most;
- * negative: no thread need look. */
-static int64_t until_deadline(struct nic *nic, int64_t most_ns)
+int64_t progress_deadline(struct nic *nic, int64_t most_ns)
 {
     int64_t deadlines[] = {nic->ops->next_deadline(nic->fabric), peers_deadline(nic),
                            nic->net != NULL ? nic->net_ops->next_deadline(nic->net) : -1};
     for (unsigned i = 0; i < 3; i++) {
         if (deadlines[i] >= 0) {
-            int64_t left = deadlines[i] - clock_ns();
+            int64_t left = deadlines[i] - nic->now();
             left = left < 0 ? 0 : left;
             most_ns = most_ns < 0 || left < most_ns ? left : most_ns;
         }
@@ -170,7 +172,7 @@ void nic_sleep_on_doorbell(struct nic *nic, int64_t timeout_ns, struct ct_mark *
     } else {
         nic->wakeup.any_change++;
     }
-    timeout_ns = until_deadline(nic, timeout_ns);
+    timeout_ns = progress_deadline(nic, timeout_ns);
     place_sleeps(nic, true);
     lock_give(&nic->lock);
     PAUSE_POINT("sleeps");
@@ -232,7 +234,7 @@ static int add_fd(struct nic *nic, int fd)
 
 int progress_have_alarm(struct nic *nic)
 {
-    if (nic->alarm_fd < 0) {
+    if (nic->alarm_fd < 0 && nic->time == NULL) {
         int fd = forks_open(
             (int)SYS_CALL(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
         int rc = fd < 0 ? fd : add_fd(nic, fd);
@@ -290,14 +292,14 @@ static bool settle(struct nic *nic, int *timeout_ms)
      * would cost that thread its core. */
     if (atomic_exchange_explicit(&nic->polled, false, memory_order_relaxed) || nic->unlocked != 0) {
         place_tend(nic);
-        *timeout_ms = whole_ms(until_deadline(nic, lease));
+        *timeout_ms = whole_ms(progress_deadline(nic, lease));
         return true;
     }
     if (!guarded && !arm(nic, DOORBELL_FD, &word)) {
         return false;
     }
     nic->thread_idle = true;
-    *timeout_ms = whole_ms(until_deadline(nic, place_rest(nic) ? lease : -1));
+    *timeout_ms = whole_ms(progress_deadline(nic, place_rest(nic) ? lease : -1));
     return true;
 }
 
@@ -360,6 +362,9 @@ static void close_descriptors(struct nic *nic)
 
 int progress_start(struct nic *nic)
 {
+    if (nic->time != NULL) {
+        return 0; /* the program's threads move it, in its time */
+    }
     nic->thread_epoll = forks_open(epoll_create1(EPOLL_CLOEXEC));
     nic->wake_fd = forks_open(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     int rc = nic->thread_epoll < 0 || nic->wake_fd < 0 ? -errno : add_fd(nic, nic->wake_fd);
@@ -376,6 +381,9 @@ int progress_start(struct nic *nic)
 
 void progress_stop(struct nic *nic)
 {
+    if (nic->time != NULL) {
+        return;
+    }
     nic_lock(nic);
     nic->stop = true;
     nudge_thread(nic);

@@ -139,12 +139,35 @@ static __attribute__((noinline)) bool keeps_apart(struct nic *nic, struct patien
     return true;
 }
 
+/* bide() of a NIC in virtual time: lets time pass until something has happened. Something may have
+ * happened since the caller looked, when the time passed that the program had used. */
+static int bide_in_time(struct nic *nic, const struct patience *p, bool (*ready)(void *arg),
+                        void *arg, int64_t end)
+{
+    int64_t left = end < 0 ? -1 : end - nic->now();
+    if (end >= 0 && left <= 0) {
+        return p->over;
+    }
+    nic_lock(nic);
+    nic->time->settle(nic->fabric);
+    bool done = ready(arg);
+    if (!done && !is_closing(p) && !aborted(nic, p)) {
+        int64_t most = progress_deadline(nic, left);
+        nic->time->wait(nic->fabric, most < 0 ? -1 : nic->now() + most);
+    }
+    nic_unlock(nic);
+    return done ? PTL_OK : GO_ON;
+}
+
 /* Reads the clock, and spins on, yields or sleeps, whichever it is time for. Returns the code of
  * the wait, or GO_ON. ready() may take an event, so it is not called again once it has returned
  * true. */
 static int bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
                 void *arg, int64_t end)
 {
+    if (nic->time != NULL) {
+        return bide_in_time(nic, p, ready, arg, end);
+    }
     int64_t now = clock_ns();
     p->start = p->start == 0 ? now : p->start;
     p->quiet = moved || p->quiet == 0 ? now : p->quiet;
@@ -216,9 +239,9 @@ static int leave(struct nic *nic, struct patience *p, int rc)
 }
 
 /* Returns when a wait is over; negative: never, 0: after one look. */
-static int64_t end_of(int64_t timeout_ns)
+static int64_t end_of(const struct nic *nic, int64_t timeout_ns)
 {
-    return timeout_ns > 0 ? clock_ns() + timeout_ns : timeout_ns;
+    return timeout_ns > 0 ? nic->now() + timeout_ns : timeout_ns;
 }
 
 static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), void *arg,
@@ -269,7 +292,7 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
 
 int ni_wait_abort(struct ni *ni, bool (*ready)(void *arg), void *arg, int64_t timeout_ns, int over)
 {
-    int64_t end = end_of(timeout_ns);
+    int64_t end = end_of(ni->nic, timeout_ns);
     handler_time = (struct handler_time){.end = end > 0 ? end : 0};
     int rc = wait_for(ni->nic, ni, ready, arg, end, over, NULL);
     handler_time = (struct handler_time){.end = 0};
@@ -285,7 +308,7 @@ bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t time
 {
     int rc;
     do {
-        rc = wait_for(nic, NULL, ready, arg, end_of(timeout_ns), PTL_FAIL, NULL);
+        rc = wait_for(nic, NULL, ready, arg, end_of(nic, timeout_ns), PTL_FAIL, NULL);
     } while (rc == PTL_ABORTED);
     return rc == PTL_OK;
 }
@@ -303,13 +326,13 @@ bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg)
 {
     int64_t end = nic->linger_end;
     if (end == 0) {
-        end = clock_ns() + nic->process->options.number[OPT_LINGER_MS] * 1000000;
+        end = nic->now() + nic->process->options.number[OPT_LINGER_MS] * 1000000;
         nic->linger_end = end;
     }
     do {
         if (nic_wait(nic, ready, arg, 1000000)) {
             return true;
         }
-    } while (clock_ns() < end);
+    } while (nic->now() < end);
     return false;
 }

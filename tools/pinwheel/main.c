@@ -21,6 +21,7 @@ static const struct subcommand {
     {"info", command_info, "what this machine offers, and the options of the library"},
     {"nic", command_nic, "look into the NICs of running processes"},
     {"run", command_run, "start N processes as the ranks of one job"},
+    {"sim", command_sim, "run a program with simulated NICs, in virtual time"},
     {"goal", command_goal, "schedules of the simulator: compile, show, generate, run"},
     {"cc", command_cc, "compile handlers for this machine and for the RV32 cores"},
     {"hpu", command_hpu, "handlers on a model of RISC-V cores: run, profile, trace, budget"},

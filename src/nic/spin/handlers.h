@@ -35,7 +35,8 @@ static inline ptl_payload_t handlers_payload(const struct handler_run *run)
 }
 static inline size_t handlers_taken_along(const struct rx *rx, size_t behind)
 {
-    size_t most = rx->at.le->handlers->together * rx->run->nic->packet_size;
+    const struct nic *nic = rx->run->nic;
+    size_t most = nic->time == NULL ? rx->at.le->handlers->together * nic->packet_size : 0;
     return behind < most ? behind : most;
 }
 

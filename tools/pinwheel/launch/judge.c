@@ -114,6 +114,9 @@ void job_take_exit(struct job *j, int rank, int code, int status)
     struct failure f = {rank, code, status};
     char text[160];
     j->processes[rank].exited = true;
+    if (j->launch->exited != NULL) {
+        j->launch->exited(j->launch->context, rank);
+    }
     if (code == CLD_EXITED && status == 0) {
         j->processes[rank].ended_well = now_ms();
         return;

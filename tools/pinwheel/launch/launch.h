@@ -27,6 +27,8 @@ struct launch {
     const struct host_list *hosts;
     const char *shell;  /* the command that reaches a host; NULL: ssh */
     const char *remote; /* path of pinwheel on the other hosts; NULL: the same as here */
+    void (*exited)(void *context, int rank); /* told that a rank has ended; NULL: nobody is */
+    void *context;
 };
 
 enum {

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The inside of the simulated NIC, for its files: sim.c opens and closes it, send.c is what leaves
+ * it, receive.c what comes.
+ *
+ *   send() ─► departures, by the time at which each is ready ─► egress port: a packet at a time
+ *   packets ─► ready after matching ─► receive machine ─► DMA engine ─► memory, events, counters
+ *
+ * Invariants, under the NIC's lock:
+ *   - A departure is in `departures` until its last packet has left; the egress port takes the
+ * first one, and `egress_due` is set while an event for that is on its way.
+ *   - Departures of one peer and class are in the order of send().
+ *   - Of an arrival `moved` <= `deposited` <= `issued` <= `arrived` <= length, where its payload is
+ *     deposited; its machine ends only after the last deposit, and after those before it.
+ */
+#ifndef FABRIC_SIM_OWN_H
+#define FABRIC_SIM_OWN_H
+
+#include "fabric/rx_machine.h"
+#include "fabric/sim/rank.h"
+
+struct departure {
+    struct list link; /* of fabric->departures */
+    uint64_t ready, message;
+    struct fabric_peer *peer;
+    enum fabric_class class;
+    struct fabric_tx *tx; /* NULL: the payload is `own` */
+    _Alignas(8) uint8_t header[FABRIC_HEADER];
+    uint64_t length, moved;
+    struct vector_cursor cursor;
+    uint8_t own[];
+};
+
+struct arrival {
+    struct list link; /* of its channel */
+    struct rx_machine m;
+    struct fabric_peer *peer;
+    struct channel *channel;
+    uint64_t message, length;
+    uint64_t arrived, issued, deposited;
+    unsigned transfers; /* of the DMA engine that are under way */
+    bool begun, over;
+    bool deposits; /* its header is done, and it writes to host memory at the end */
+    bool told;     /* the DMA transfer that tells of its end was issued */
+    _Alignas(8) uint8_t header[FABRIC_HEADER];
+    uint8_t *payload;
+};
+
+struct channel {
+    struct fabric_rx *rx; /* the one that lasts */
+    bool lent;
+    enum fabric_class class;
+    struct list arrivals; /* in the order in which they were sent */
+    uint64_t number;
+    uint64_t ready; /* when the last message to the peer is ready to leave */
+};
+
+struct fabric_peer {
+    struct list link;
+    struct fabric *fabric;
+    uint32_t rank;
+    bool refused; /* it has no NIC any more */
+    struct rx_source source;
+    struct channel channel[FABRIC_CLASSES];
+};
+
+struct fabric {
+    struct sim_clock *clock;
+    struct fabric_setup setup;
+    struct fabric_upcalls up; /* the NIC's, but for the header */
+    struct list peers;
+    struct list departures;
+    bool egress_due;
+    uint64_t egress_free, dma_free; /* when the port, the engine take the next */
+    uint64_t messages;
+    uint64_t *ready; /* by rank and class: when the last packet that has come is ready */
+    _Atomic uint32_t doorbell;
+    void *stats;
+};
+
+/* sim_send() and sim_send_short() are those of struct fabric_ops (send.c). sim_drop_departures()
+ * ends what has not left for a peer as undeliverable. */
+enum fabric_send sim_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx);
+enum fabric_short sim_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
+                                 const void *payload, size_t length);
+bool sim_unsent(struct fabric_peer *p);
+void sim_drop_departures(struct fabric *f, struct fabric_peer *p);
+
+/* sim_take_packet() takes a packet that the conductor brings; sim_advance() goes on with what waits
+ * (receive.c). sim_begin_source() makes a new peer a source of messages; sim_end_peer() ends one
+ * that has no NIC any more. */
+void sim_take_packet(void *fabric, const struct sim_packet *p);
+bool sim_advance(struct fabric *f);
+void sim_begin_source(struct fabric *f, struct fabric_peer *p);
+void sim_end_peer(struct fabric_peer *p);
+
+/* sim_peer() is the peer of a rank, which it makes; NULL: the NIC refuses it. */
+struct fabric_peer *sim_peer(struct fabric *f, uint32_t rank);
+
+#endif

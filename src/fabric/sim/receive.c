@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What comes to a simulated NIC: packets that are ready after matching, messages as a source of the
+ * receive machine, and the DMA engine that writes to host memory.
+ */
+#include "fabric/sim/own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the DMA engine ---- */
+
+/* A transfer of the engine: `bytes` of an arrival's payload. */
+struct transfer {
+    struct arrival *arrival;
+    uint64_t bytes;
+};
+
+static bool take(struct channel *c);
+
+/* Frees a message that is over; the transfers that are under way still name it. */
+static void free_arrival(struct arrival *a)
+{
+    a->over = true;
+    if (a->transfers == 0) {
+        free(a->payload);
+        free(a);
+    }
+}
+
+static void transferred(void *transfer)
+{
+    struct transfer t = *(struct transfer *)transfer;
+    struct arrival *a = t.arrival;
+    free(transfer);
+    a->transfers--;
+    if (a->over) {
+        free_arrival(a);
+        return;
+    }
+    a->deposited += t.bytes;
+    take(a->channel);
+}
+
+/* The engine is taken for as long as the bytes take it; the transfer itself runs with the arrival,
+ * and is done after the latency. */
+static void issue(struct arrival *a, uint64_t bytes)
+{
+    struct fabric *f = a->peer->fabric;
+    const struct sim_machine *m = sim_machine(f->clock);
+    struct transfer *t = malloc(sizeof(*t));
+    if (t == NULL) {
+        a->deposited += bytes; /* at once: nothing is lost but time */
+        return;
+    }
+    uint64_t now = f->clock->now, start = now > f->dma_free ? now : f->dma_free;
+    uint64_t taken = sim_bytes_ps(bytes != 0 ? bytes : 1, m->dma_byte);
+    f->dma_free = start + taken;
+    f->clock->me->counts.dma += taken;
+    *t = (struct transfer){a, bytes};
+    a->transfers += sim_clock_at(f->clock, start + m->dma, transferred, t, true);
+}
+
+/* ---- a source of the receive machine ---- */
+
+static struct arrival *arrival_of(struct rx_machine *m)
+{
+    return container_of(m, struct arrival, m);
+}
+
+/* Has the engine write what has arrived; the end of a message that writes to host memory comes with
+ * the last of it. */
+static void deposit(struct arrival *a)
+{
+    bool writes = a->m.rx->sink == RX_DEPOSIT;
+    if (writes && a->arrived > a->issued) {
+        uint64_t bytes = a->arrived - a->issued;
+        a->issued = a->arrived;
+        issue(a, bytes);
+    }
+    bool alone = !writes || a->length == 0;
+    if (alone && !a->told && a->arrived == a->length) {
+        a->told = true;
+        issue(a, 0);
+    }
+}
+
+static struct rx_span sim_here(struct rx_machine *m, bool packets)
+{
+    struct arrival *a = arrival_of(m);
+    bool deposits = a->deposits && m->rx->sink == RX_DEPOSIT;
+    uint64_t n = (deposits ? a->deposited : a->arrived) - m->moved;
+    if (packets && n < a->length - m->moved) {
+        n -= n % m->source->packet_size;
+    }
+    if (m->status != FABRIC_OK && a->arrived == m->moved) {
+        return (struct rx_span){NULL, a->length - m->moved};
+    }
+    return (struct rx_span){n != 0 ? a->payload + m->moved : NULL, n};
+}
+
+static void sim_pass(struct rx_machine *m, uint64_t n, bool kept)
+{
+}
+
+static bool sim_settle(struct rx_machine *m)
+{
+    return false;
+}
+
+static void leave_channel(struct arrival *a)
+{
+    struct channel *c = a->channel;
+    c->lent &= a->m.rx != c->rx;
+    if (a->begun && a->m.rx != c->rx) {
+        a->peer->source.up->rx_free(a->peer->source.np, a->m.rx);
+    }
+    list_remove(&a->link);
+    list_init(&a->link);
+}
+
+static void sim_over(struct rx_machine *m)
+{
+    struct arrival *a = arrival_of(m);
+    struct list *arrivals = &a->channel->arrivals;
+    leave_channel(a);
+    for (struct list *l = arrivals->next; l != arrivals; l = l->next) {
+        container_of(l, struct arrival, link)->m.turn = false;
+    }
+}
+
+static const struct rx_source_ops sim_source = {sim_here, sim_pass, sim_settle, sim_over};
+
+/* The arrival whose machine goes on; the NIC's lock is held all the time. */
+static struct arrival *current;
+
+/* The NIC's rx_header(): a message that writes to host memory ends behind its last transfer. */
+static enum rx_step sim_header(struct nic_peer *np, struct fabric_rx *rx)
+{
+    struct arrival *a = current;
+    enum rx_step step = a->peer->fabric->setup.up->rx_header(np, rx);
+    if (step == RX_GO && a->m.status == FABRIC_OK) {
+        a->deposits = rx->sink == RX_DEPOSIT || a->channel->class == FABRIC_RESPONSE;
+        if (a->deposits) {
+            deposit(a);
+        }
+        rx->behind |= a->transfers != 0;
+    }
+    return step;
+}
+
+/* ---- messages ---- */
+
+/* Begins with a message; its header is there. */
+static void begin(struct arrival *a)
+{
+    struct channel *c = a->channel;
+    struct fabric_peer *p = a->peer;
+    struct fabric_rx *rx = c->lent ? p->source.up->rx_new(p->source.np, c->class) : c->rx;
+    a->m = (struct rx_machine){.source = &p->source, .status = a->m.status, .rx = rx};
+    a->begun = c->lent = true;
+    rx->number = c->number++;
+    rx->last = false;
+    rx->length = a->length;
+    memcpy(rx->header, a->header, FABRIC_HEADER);
+    rx_machine_begin(&a->m);
+}
+
+/* Goes on with a message; true if that is its end. */
+static bool go_on(struct arrival *a, bool first, bool *moved)
+{
+    if (!a->begun) {
+        begin(a);
+        *moved = true;
+    }
+    if (!first && (a->m.turn || a->m.phase == RX_DONE)) {
+        return false;
+    }
+    if (a->deposits) {
+        deposit(a);
+    }
+    a->m.rx->behind = !first || a->transfers != 0;
+    current = a;
+    *moved |= rx_machine_go_on(&a->m);
+    return a->m.phase == RX_IDLE;
+}
+
+/* Goes on with the messages of a channel, as far as they have arrived. */
+static bool take(struct channel *c)
+{
+    bool moved = false;
+    for (struct list *l = c->arrivals.next; l != &c->arrivals;) {
+        struct arrival *a = container_of(l, struct arrival, link);
+        bool over = go_on(a, l == c->arrivals.next, &moved);
+        bool matched = !over && a->m.rx->matched;
+        if (over) {
+            free_arrival(a);
+        } else if (!matched) {
+            break;
+        }
+        l = over ? c->arrivals.next : l->next;
+    }
+    return moved;
+}
+
+bool sim_advance(struct fabric *f)
+{
+    bool moved = false;
+    for (struct list *l = f->peers.next, *next; l != &f->peers; l = next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        next = l->next;
+        moved |= take(&p->channel[FABRIC_RESPONSE]);
+        moved |= take(&p->channel[FABRIC_ASK]);
+        moved |= take(&p->channel[FABRIC_REQUEST]);
+        if (p->refused) {
+            sim_end_peer(p); /* a handler of a message of it was suspended before */
+        }
+    }
+    return moved;
+}
+
+/* ---- packets ---- */
+
+/* A packet that has arrived, until it is ready. */
+struct held {
+    struct fabric *fabric;
+    struct sim_packet packet;
+};
+
+static struct arrival *find_arrival(struct channel *c, uint64_t message)
+{
+    for (struct list *l = c->arrivals.prev; l != &c->arrivals; l = l->prev) {
+        struct arrival *a = container_of(l, struct arrival, link);
+        if (a->message == message) {
+            return a;
+        }
+    }
+    return NULL;
+}
+
+static struct arrival *new_arrival(struct fabric_peer *p, const struct sim_packet *packet)
+{
+    struct arrival *a = calloc(1, sizeof(*a));
+    uint8_t *payload = aligned_alloc(64, (packet->total | 63) + 1);
+    if (a == NULL || payload == NULL) {
+        free(a);
+        free(payload);
+        return NULL;
+    }
+    a->peer = p;
+    a->channel = &p->channel[packet->class];
+    a->message = packet->message;
+    a->length = packet->total;
+    a->payload = payload;
+    memcpy(a->header, packet->header, FABRIC_HEADER);
+    list_push_back(&a->channel->arrivals, &a->link);
+    return a;
+}
+
+/* A packet is ready: its bytes may be looked at. */
+static void ready(void *held)
+{
+    struct held *h = held;
+    struct fabric *f = h->fabric;
+    const struct sim_packet *packet = &h->packet;
+    struct fabric_peer *p = sim_peer(f, packet->from);
+    if (p != NULL && packet->kind == SIM_REFUSED) {
+        sim_end_peer(p);
+    } else if (p != NULL) {
+        struct channel *c = &p->channel[packet->class];
+        struct arrival *a =
+            packet->offset == 0 ? new_arrival(p, packet) : find_arrival(c, packet->message);
+        if (a != NULL) {
+            memcpy(a->payload + packet->offset, packet->data, packet->bytes);
+            a->arrived = packet->offset + packet->bytes;
+            a->m.status =
+                packet->status != FABRIC_OK ? (enum fabric_status)packet->status : a->m.status;
+            take(c);
+        }
+    }
+    free(h);
+}
+
+/* No packet is ready before those that its sender sent before it. */
+void sim_take_packet(void *fabric, const struct sim_packet *p)
+{
+    struct fabric *f = fabric;
+    const struct sim_machine *m = sim_machine(f->clock);
+    struct held *h = malloc(sizeof(*h));
+    if (h != NULL) {
+        uint64_t *last = &f->ready[p->from * FABRIC_CLASSES + p->class];
+        uint64_t at = p->time + (p->offset == 0 ? m->match : m->cam);
+        *last = at > *last ? at : *last;
+        h->fabric = f;
+        memcpy(&h->packet, p, offsetof(struct sim_packet, data) + p->bytes);
+        sim_clock_at(f->clock, *last, ready, h, true);
+    }
+}
+
+/* ---- peers ---- */
+
+void sim_begin_source(struct fabric *f, struct fabric_peer *p)
+{
+    f->up = *f->setup.up;
+    f->up.rx_header = sim_header;
+    p->source = (struct rx_source){&sim_source, &f->up, NULL, f->setup.packet_size};
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        list_init(&p->channel[c].arrivals);
+        p->channel[c].class = (enum fabric_class)c;
+    }
+}
+
+/* Ends what has begun of a channel, in order; false: a message waits for a handler. */
+static bool cut(struct channel *c)
+{
+    while (!list_empty(&c->arrivals)) {
+        struct arrival *a = LIST_FIRST(struct arrival, &c->arrivals, link);
+        current = a;
+        if (!a->begun) {
+            list_remove(&a->link);
+        } else if (!rx_machine_cut(&a->m)) {
+            return false;
+        }
+        free_arrival(a);
+    }
+    return true;
+}
+
+/* The peer has no NIC any more: nothing comes from it, and nothing that is sent to it arrives. */
+void sim_end_peer(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    p->refused = true;
+    sim_drop_departures(f, p);
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        if (!cut(&p->channel[c])) {
+            return; /* sim_advance() comes back */
+        }
+    }
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        p->source.up->rx_free(p->source.np, p->channel[c].rx);
+    }
+    p->source.up->peer_down(f->setup.nic, p->source.np);
+    list_remove(&p->link);
+    free(p);
+}

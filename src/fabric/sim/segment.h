@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory that the ranks of a simulated job share with the conductor, the simulator that runs
+ * them (tools/pinwheel/sim). Each rank has a struct sim_rank, which belongs to one side at a time:
+ *
+ *      conductor: until, packets in ──turn = SIM_RUN──► rank runs, in virtual time below `until`
+ *      conductor  ◄──turn = SIM_IDLE── rank: next, packets out
+ *
+ * Invariants:
+ *   - A rank touches its struct only between SIM_RUN and SIM_IDLE; the conductor touches it only
+ *     between SIM_IDLE and SIM_RUN. Exempt are `turn`, `pid`, `left` and the address, which have
+ * rules of their own.
+ *   - All packets that reach a rank before `until` are with it before it runs, and none leaves it
+ *     with a time below that of an earlier one.
+ *   - Times are picoseconds of virtual time from the start of the job on.
+ */
+#ifndef FABRIC_SIM_SEGMENT_H
+#define FABRIC_SIM_SEGMENT_H
+
+#include "fabric/fabric.h"
+
+#include <stdint.h>
+
+#define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
+#define SIM_MAGIC UINT64_C(0x31306d6973777000)
+#define SIM_NEVER UINT64_MAX
+#define SIM_SKIP UINT64_C(1000000) /* ps that a rank which polls skips at once, at most */
+#define SIM_SILENCE                                                                                \
+    UINT64_C(1000000000000) /* ps of looks at nothing: it waits for what never comes */
+enum { SIM_LOOKS = 64 };    /* at nothing before it skips */
+enum { SIM_PACKET = 4096, SIM_PACKETS = 64, SIM_HPUS = 64, SIM_RANKS_MOST = 4096 };
+
+/* The machine that every rank is: times in ps, of a byte in 1e-6 ps. */
+struct sim_machine {
+    uint64_t o;             /* of the host, to start an operation */
+    uint64_t g;             /* between two packets that a NIC sends */
+    uint64_t byte;          /* of a byte on a cable */
+    uint64_t match, cam;    /* after the last byte: of a message's first packet, of others */
+    uint64_t dma, dma_byte; /* latency; time that a byte takes the DMA engine */
+    uint64_t look;          /* of a look of the program at nothing */
+    uint64_t handler;       /* of a handler without device code */
+    uint32_t hpus;
+    uint32_t clock_mhz; /* of an HPU */
+    uint32_t no_skip;   /* looks at nothing are made one by one */
+};
+
+enum sim_turn { SIM_IDLE, SIM_RUN };
+
+/* What a rank waits for, for people. */
+enum sim_wait { SIM_COMPUTES, SIM_WAITS, SIM_POLLS, SIM_IN_FENCE };
+
+enum sim_packet_kind { SIM_DATA, SIM_REFUSED };
+
+/* A packet. `time` is when its first byte can leave its NIC, and then when its last byte arrives.
+ */
+struct sim_packet {
+    uint64_t time;
+    uint32_t kind, from, to, class;
+    uint64_t message;       /* its number among those of its sender */
+    uint64_t total, offset; /* bytes of the message's payload; of this packet's place in it */
+    uint32_t bytes;
+    uint32_t status; /* enum fabric_status: not FABRIC_OK: no more of the payload comes */
+    _Alignas(8) uint8_t header[FABRIC_HEADER];
+    uint8_t data[SIM_PACKET];
+};
+
+struct sim_counts {
+    uint64_t messages, packets, bytes; /* sent */
+    uint64_t egress, dma;              /* ps that the egress port, the DMA engine were taken */
+    uint64_t handlers, hpu[SIM_HPUS];  /* calls; ps that each HPU was taken */
+    uint64_t skipped;                  /* ps of looks at nothing that were not made */
+};
+
+struct sim_rank {
+    _Atomic uint32_t turn;  /* enum sim_turn; a futex */
+    _Atomic uint32_t pid;   /* 0: it has not come */
+    _Atomic uint32_t left;  /* it has ended */
+    uint64_t until;         /* it may not pass this time */
+    uint64_t now, next;     /* how far it is; when it wants to run next */
+    uint64_t fence, fences; /* when it came to the fence that it is in (SIM_NEVER: it is in none);
+                             * fences that are over */
+    uint64_t fence_over;    /* when the last one was */
+    uint32_t waits;         /* enum sim_wait */
+    uint64_t silence;       /* how long it has looked at nothing */
+    /* The address of its NIC, since `opened` until `closed`: others may read it from a time on that
+     * is later by the network's lookahead. */
+    uint64_t opened, closed;
+    uint32_t nic_nid, nic_pid, uid;
+    uint64_t incarnation;
+    struct sim_counts counts;
+    uint32_t out_count, in_count;
+    struct sim_packet out[SIM_PACKETS], in[SIM_PACKETS];
+};
+
+struct sim_segment {
+    uint64_t magic, size;
+    uint32_t ranks;
+    uint32_t packet; /* bytes of the longest payload of a packet */
+    uint64_t lookahead;
+    struct sim_machine machine;
+    _Atomic uint32_t came; /* bumped by a rank that gives its turn back; a futex */
+    struct sim_rank rank[];
+};
+
+static inline uint64_t sim_bytes_ps(uint64_t bytes, uint64_t byte)
+{
+    return (uint64_t)((unsigned __int128)bytes * byte / 1000000);
+}
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What leaves a simulated NIC: when it is ready, and the egress port. */
+#include "fabric/sim/own.h"
+
+#include "base/nic_copy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct sim_machine *machine(const struct fabric *f)
+{
+    return sim_machine(f->clock);
+}
+
+/* When the first byte of a message that is sent now is at the egress port; a program that sends
+ * uses time of its own for that. */
+static uint64_t ready_at(struct fabric *f, uint8_t from)
+{
+    const struct sim_machine *m = machine(f);
+    switch (from) {
+    case FABRIC_FROM_PROGRAM:
+        f->clock->debt += m->o;
+        f->setup.up->time_used(f->setup.nic);
+        return f->clock->now + f->clock->debt + m->dma;
+    case FABRIC_FROM_HOST:
+        return f->clock->now + m->dma;
+    case FABRIC_FROM_HANDLER_HOST:
+        return f->clock->now + f->setup.up->handler_time(f->setup.nic) + 2 * m->dma;
+    default:
+        return f->clock->now + f->setup.up->handler_time(f->setup.nic);
+    }
+}
+
+static void egress(void *fabric);
+
+static void start_egress(struct fabric *f)
+{
+    if (!f->egress_due && !list_empty(&f->departures)) {
+        uint64_t ready = LIST_FIRST(struct departure, &f->departures, link)->ready;
+        f->egress_due = sim_clock_at(f->clock, ready > f->egress_free ? ready : f->egress_free,
+                                     egress, f, false);
+    }
+}
+
+/* Puts a departure behind those that are ready before it, and behind one that has begun. */
+static void depart(struct fabric *f, struct departure *d, uint8_t from)
+{
+    struct channel *c = &d->peer->channel[d->class];
+    uint64_t ready = ready_at(f, from);
+    c->ready = ready > c->ready ? ready : c->ready;
+    d->ready = c->ready;
+    d->message = f->messages++;
+    struct list *after = f->departures.prev;
+    while (after != &f->departures) {
+        const struct departure *before = container_of(after, struct departure, link);
+        if (before->ready <= d->ready || before->moved != 0) {
+            break;
+        }
+        after = after->prev;
+    }
+    list_insert_after(after, &d->link);
+    start_egress(f);
+}
+
+static struct departure *new_departure(struct fabric_peer *p, enum fabric_class class,
+                                       const void *header, uint64_t length, bool copies)
+{
+    struct departure *d = malloc(sizeof(*d) + (copies ? length : 0));
+    if (d != NULL) {
+        *d = (struct departure){.peer = p, .class = class, .length = length};
+        memcpy(d->header, header, FABRIC_HEADER);
+    }
+    return d;
+}
+
+static int read_payload(const struct fabric_tx *tx, struct vector_cursor *cursor, uint64_t at,
+                        void *to, size_t n)
+{
+    if (tx->fault != FABRIC_OK) {
+        return -EFAULT;
+    }
+    return tx->vector != NULL ? vector_gather(to, tx->vector, cursor, tx->skip + at, n)
+                              : nic_copy(to, (const void *)((uintptr_t)tx->base + at), n);
+}
+
+enum fabric_send sim_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
+{
+    if (p->refused) {
+        return FABRIC_FULL;
+    }
+    struct departure *d = new_departure(p, class, tx->header, tx->length, tx->at_once);
+    if (d == NULL) {
+        return FABRIC_FULL;
+    }
+    d->tx = tx->at_once ? NULL : tx;
+    if (tx->at_once && read_payload(tx, &d->cursor, 0, d->own, tx->length) != 0) {
+        tx->fault = FABRIC_SEGV;
+        d->length = 0;
+    }
+    depart(p->fabric, d, tx->from);
+    return tx->at_once ? FABRIC_SENT : FABRIC_QUEUED;
+}
+
+enum fabric_short sim_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
+                                 const void *payload, size_t length)
+{
+    struct departure *d = p->refused ? NULL : new_departure(p, class, header, length, true);
+    if (d == NULL) {
+        return SHORT_FULL;
+    }
+    bool sound = nic_copy(d->own, payload, length) == 0;
+    d->length = sound ? length : 0;
+    depart(p->fabric, d, FABRIC_FROM_HANDLER);
+    return sound ? SHORT_SENT : SHORT_UNREADABLE;
+}
+
+/* ---- the egress port ---- */
+
+/* Makes the next packet of a departure; returns how it ends. */
+static enum fabric_status make_packet(struct fabric *f, struct departure *d)
+{
+    struct sim_packet *p = sim_clock_packet(f->clock);
+    size_t n =
+        d->length - d->moved < f->setup.packet_size ? d->length - d->moved : f->setup.packet_size;
+    int rc = d->tx != NULL ? read_payload(d->tx, &d->cursor, d->moved, p->data, n) : 0;
+    enum fabric_status fault =
+        d->tx != NULL && d->tx->fault != FABRIC_OK ? d->tx->fault : FABRIC_SEGV;
+    if (d->tx == NULL) {
+        memcpy(p->data, d->own + d->moved, n);
+    }
+    p->time = f->clock->now;
+    p->from = f->clock->rank;
+    p->to = d->peer->rank;
+    p->class = d->class;
+    p->message = d->message;
+    p->total = d->length;
+    p->offset = d->moved;
+    p->bytes = rc == 0 ? (uint32_t)n : 0;
+    p->status = rc == 0 ? FABRIC_OK : FABRIC_SEGV;
+    memcpy(p->header, d->header, FABRIC_HEADER);
+    sim_clock_sent(f->clock, p->time);
+    d->moved = rc == 0 ? d->moved + n : d->length;
+    return rc == 0 ? FABRIC_OK : fault;
+}
+
+static void end_departure(struct departure *d, enum fabric_status status)
+{
+    struct fabric_peer *p = d->peer;
+    struct fabric_tx *tx = d->tx;
+    list_remove(&d->link);
+    free(d);
+    if (tx != NULL) {
+        p->source.up->sent(p->source.np, tx, status);
+    }
+}
+
+static void egress(void *fabric)
+{
+    struct fabric *f = fabric;
+    f->egress_due = false;
+    struct departure *d = LIST_FIRST(struct departure, &f->departures, link);
+    if (d == NULL) {
+        return;
+    }
+    if (d->ready > f->clock->now || f->egress_free > f->clock->now) {
+        start_egress(f); /* the one that this was for has gone */
+        return;
+    }
+    const struct sim_machine *m = machine(f);
+    struct sim_counts *counts = &f->clock->me->counts;
+    uint64_t before = d->moved;
+    enum fabric_status status = make_packet(f, d);
+    uint64_t n = d->moved - before, slower = m->byte > m->dma_byte ? m->byte : m->dma_byte;
+    uint64_t taken = sim_bytes_ps(n, slower);
+    taken = taken > m->g ? taken : m->g;
+    f->egress_free = f->clock->now + taken;
+    counts->egress += taken;
+    counts->packets++;
+    counts->bytes += n;
+    if (d->moved == d->length) {
+        counts->messages++;
+        end_departure(d, status);
+    }
+    start_egress(f);
+}
+
+bool sim_unsent(struct fabric_peer *p)
+{
+    LIST_EACH(const struct departure, d, &p->fabric->departures, link) {
+        if (d->peer == p) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void sim_drop_departures(struct fabric *f, struct fabric_peer *p)
+{
+    for (struct list *l = f->departures.next, *next; l != &f->departures; l = next) {
+        struct departure *d = container_of(l, struct departure, link);
+        next = l->next;
+        if (d->peer == p) {
+            end_departure(d, FABRIC_UNDELIVERABLE);
+        }
+    }
+}

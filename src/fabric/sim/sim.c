@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The simulated NIC as a fabric: a process that `pinwheel sim` has started has it as its home, and
+ * no other one. Its time is virtual (rank.h), the way to other ranks is the conductor's.
+ */
+#include "fabric/sim/own.h"
+
+#include "base/log.h"
+#include "base/reason.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FIRST_PID = 1 };
+
+static struct sim_rank *rank_of(const struct fabric *f, uint32_t rank)
+{
+    return &f->clock->segment->rank[rank];
+}
+
+/* Rank i is at NID i + 1. */
+static uint32_t nid_of(uint32_t rank)
+{
+    return rank + 1;
+}
+
+struct fabric_peer *sim_peer(struct fabric *f, uint32_t rank)
+{
+    LIST_EACH(struct fabric_peer, known, &f->peers, link) {
+        if (known->rank == rank) {
+            return known;
+        }
+    }
+    struct fabric_peer *p = calloc(1, sizeof(*p));
+    if (p == NULL) {
+        return NULL;
+    }
+    const struct sim_rank *other = rank_of(f, rank);
+    struct fabric_address a = {other->nic_nid, other->nic_pid, other->incarnation,
+                               other->uid,     false,          &fabric_sim};
+    p->fabric = f;
+    p->rank = rank;
+    sim_begin_source(f, p);
+    list_push_back(&f->peers, &p->link);
+    p->source.np = f->setup.up->peer_up(f->setup.nic, &a, p);
+    for (unsigned c = 0; p->source.np != NULL && c < FABRIC_CLASSES; c++) {
+        p->channel[c].rx = f->setup.up->rx_new(p->source.np, (enum fabric_class)c);
+    }
+    if (p->source.np == NULL) {
+        list_remove(&p->link);
+        free(p);
+        return NULL;
+    }
+    return p;
+}
+
+/* Whether a rank has a NIC, as far as this one can know: news travel with the packets. */
+static bool is_open(const struct fabric *f, const struct sim_rank *r)
+{
+    uint64_t known = f->clock->segment->lookahead, now = f->clock->now;
+    return r == f->clock->me ||
+           (__atomic_load_n(&r->opened, __ATOMIC_ACQUIRE) != SIM_NEVER &&
+            r->opened + known <= now && (r->closed == SIM_NEVER || r->closed + known > now));
+}
+
+static enum fabric_connect sim_connect(struct fabric *f, uint32_t nid, uint32_t pid,
+                                       struct reason *why)
+{
+    if (nid == 0 || nid > f->clock->segment->ranks) {
+        return reason_say(why, FABRIC_NEVER,
+                          "NID %u is none of the simulated job, whose ranks are at 1 to %u", nid,
+                          f->clock->segment->ranks);
+    }
+    const struct sim_rank *r = rank_of(f, nid - 1);
+    if (!is_open(f, r) || r->nic_pid != pid) {
+        return FABRIC_LATER;
+    }
+    return sim_peer(f, nid - 1) != NULL ? FABRIC_UP : FABRIC_LATER;
+}
+
+static void sim_happened(void *fabric)
+{
+    struct fabric *f = fabric;
+    f->setup.up->happened(f->setup.nic);
+}
+
+static int sim_open(const struct fabric_setup *setup, struct fabric **opened, uint32_t *pid,
+                    struct reason *why)
+{
+    struct sim_clock *clock = sim_clock_join();
+    if (clock == NULL || clock->taker != NULL) {
+        return reason_say(
+            why, -EADDRINUSE,
+            "a rank of a simulated job has one NIC, and this one has it already: close "
+            "it first");
+    }
+    if (setup->packet_size > clock->segment->packet) {
+        return reason_say(
+            why, -EINVAL,
+            "PINWHEEL_PACKET_SIZE=%zu is longer than a packet of the simulated network, "
+            "%u: unset it, or `pinwheel sim --packet`",
+            setup->packet_size, clock->segment->packet);
+    }
+    struct fabric *f = calloc(1, sizeof(*f));
+    void *stats = aligned_alloc(4096, FABRIC_STATS);
+    uint64_t *ready = calloc((size_t)clock->segment->ranks * FABRIC_CLASSES, sizeof(*ready));
+    if (f == NULL || stats == NULL || ready == NULL) {
+        free(f);
+        free(stats);
+        free(ready);
+        return -ENOMEM;
+    }
+    memset(stats, 0, FABRIC_STATS);
+    f->clock = clock;
+    f->setup = *setup;
+    f->stats = stats;
+    f->ready = ready;
+    list_init(&f->peers);
+    list_init(&f->departures);
+    struct sim_rank *me = clock->me;
+    *pid = setup->pid != 0 ? setup->pid : FIRST_PID;
+    me->nic_nid = setup->nid;
+    me->nic_pid = *pid;
+    me->uid = geteuid();
+    me->incarnation = setup->incarnation;
+    me->closed = SIM_NEVER;
+    __atomic_store_n(&me->opened, clock->now, __ATOMIC_RELEASE);
+    clock->take = sim_take_packet;
+    clock->happened = sim_happened;
+    clock->taker = f;
+    *opened = f;
+    return 0;
+}
+
+static void sim_close(struct fabric *f)
+{
+    f->clock->me->closed = f->clock->now;
+    f->clock->take = NULL;
+    f->clock->happened = NULL;
+    f->clock->taker = NULL;
+    sim_clock_forget(f->clock);
+    while (!list_empty(&f->peers)) {
+        sim_end_peer(LIST_FIRST(struct fabric_peer, &f->peers, link));
+    }
+    free(f->stats);
+    free(f->ready);
+    free(f);
+}
+
+static bool sim_poll(struct fabric *f)
+{
+    if (f->clock->skips) {
+        sim_clock_skip(f->clock);
+    }
+    sim_clock_settle(f->clock);
+    return sim_advance(f);
+}
+
+/* A look at nothing takes time, and so may find something. */
+static bool sim_peek(struct fabric *f)
+{
+    sim_clock_look(f->clock);
+    return true;
+}
+
+static void sim_foresee(struct fabric *f)
+{
+}
+
+static bool sim_arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
+{
+    return false; /* nobody sleeps but in time.pass() */
+}
+
+static void sim_disarm(struct fabric *f, bool polled)
+{
+}
+
+static int64_t sim_next_deadline(struct fabric *f)
+{
+    return -1;
+}
+
+static void sim_info(const struct options *o, struct fabric_info *info)
+{
+    *info = (struct fabric_info){.inline_max = 0, .max_peers = SIM_RANKS_MOST};
+}
+
+/* ---- what only a home has ---- */
+
+static _Atomic uint32_t *sim_doorbell(struct fabric *f)
+{
+    return &f->doorbell;
+}
+
+static void *sim_stats(struct fabric *f)
+{
+    return f->stats;
+}
+
+static bool sim_flows(struct fabric *f)
+{
+    return false;
+}
+
+static void sim_waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *others)
+{
+}
+
+/* ---- virtual time ---- */
+
+static uint32_t sim_nid(void)
+{
+    const struct sim_clock *c = sim_clock_join();
+    if (c == NULL && getenv(SIM_VARIABLE) == NULL) {
+        log_line(LOG_ERROR, "PINWHEEL_FABRIC=sim is for programs that `pinwheel sim` has started: "
+                            "unset it, or run `pinwheel sim -n N PROGRAM`");
+    }
+    return c != NULL ? nid_of(c->rank) : 0;
+}
+
+static int64_t sim_process_ps(void)
+{
+    const struct sim_clock *c = sim_clock_join();
+    return c != NULL ? (int64_t)(c->now + c->debt) : 0;
+}
+
+static int64_t sim_process_ns(void)
+{
+    return sim_process_ps() / 1000;
+}
+
+static uint64_t sim_now(struct fabric *f)
+{
+    return f->clock->now + f->clock->debt;
+}
+
+static void sim_wait(struct fabric *f, int64_t until)
+{
+    sim_clock_pass(f->clock, until < 0 ? SIM_NEVER : (uint64_t)until * 1000, SIM_WAITS);
+}
+
+static void sim_settle_debt(struct fabric *f)
+{
+    sim_clock_settle(f->clock);
+}
+
+static bool sim_at(struct fabric *f, uint64_t time, void (*happen)(void *), void *arg, bool owned)
+{
+    return sim_clock_at(f->clock, time, happen, arg, owned);
+}
+
+static void sim_fence(void)
+{
+    struct sim_clock *c = sim_clock_join();
+    if (c != NULL) {
+        sim_clock_fence(c);
+    }
+}
+
+static void sim_compute(uint64_t ps)
+{
+    struct sim_clock *c = sim_clock_join();
+    if (c != NULL) {
+        c->debt += ps;
+        sim_clock_settle(c);
+    }
+}
+
+static void sim_hpus(struct fabric *f, struct fabric_hpus *hpus)
+{
+    const struct sim_machine *m = sim_machine(f->clock);
+    *hpus = (struct fabric_hpus){m->hpus, m->clock_mhz, m->handler, m->look};
+}
+
+static void sim_took(struct fabric *f, unsigned hpu, uint64_t ps)
+{
+    struct sim_counts *counts = &f->clock->me->counts;
+    counts->handlers++;
+    counts->hpu[hpu % SIM_HPUS] += ps;
+}
+
+static const struct fabric_time sim_time = {.nid = sim_nid,
+                                            .clock = sim_process_ns,
+                                            .clock_ps = sim_process_ps,
+                                            .now = sim_now,
+                                            .wait = sim_wait,
+                                            .settle = sim_settle_debt,
+                                            .at = sim_at,
+                                            .fence = sim_fence,
+                                            .compute = sim_compute,
+                                            .hpus = sim_hpus,
+                                            .took = sim_took};
+
+static const struct fabric_home sim_home = {.doorbell = sim_doorbell,
+                                            .stats = sim_stats,
+                                            .flows = sim_flows,
+                                            .waits_on = sim_waits_on,
+                                            .time = &sim_time};
+
+const struct fabric_ops fabric_sim = {.name = "sim",
+                                      .open = sim_open,
+                                      .close = sim_close,
+                                      .connect = sim_connect,
+                                      .send = sim_send,
+                                      .send_short = sim_send_short,
+                                      .unsent = sim_unsent,
+                                      .poll = sim_poll,
+                                      .peek = sim_peek,
+                                      .foresee = sim_foresee,
+                                      .arm = sim_arm,
+                                      .disarm = sim_disarm,
+                                      .next_deadline = sim_next_deadline,
+                                      .info = sim_info,
+                                      .home = &sim_home};

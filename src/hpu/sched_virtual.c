@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HPUs in virtual time: no threads, but events. An HPU is idle, or it is to look for work, or it
+ * runs a call:
+ *
+ *      idle ──sched_wake()──► look() ──a call──► run() ──its time is over──► end() ─┐
+ *        ▲                      │ nothing          device code runs when its time     │
+ *        └──────────────────────┘ ◄────────────────begins, native code when it ends──┘
+ *
+ * Of HPUs that may run a call, and are idle, the one with the lowest number looks first.
+ */
+#include "hpu/device.h"
+#include "hpu/sched_own.h"
+
+#include <errno.h>
+
+static void look(void *hpu);
+
+static void at(struct hpu *h, uint64_t after, void (*happen)(void *))
+{
+    const struct hpu_sched_time *t = h->sched->time;
+    if (!t->at(t->arg, t->now(t->arg) + after, happen, h)) {
+        happen(h); /* without memory for an event nothing is lost but time */
+    }
+}
+
+static void look_after(struct hpu *h, uint64_t after)
+{
+    if (!h->at.due && h->at.exec == NULL) {
+        h->at.due = true;
+        at(h, after, look);
+    }
+}
+
+void sched_wake_virtual(struct hpu_sched *s, const struct hpu_queue *q)
+{
+    for (unsigned i = 0; i < s->hpus; i++) {
+        struct hpu *h = &s->hpu[i];
+        if (h->at.due || h->at.exec != NULL || (q != NULL && !sched_may_run(q, i))) {
+            continue;
+        }
+        look_after(h, 0);
+        if (q != NULL) {
+            return;
+        }
+    }
+}
+
+static uint64_t cycles_of(const struct hpu_exec *exec)
+{
+    return exec->core_cycles + (exec->core != NULL ? hpu_device_now(&exec->core->rv32) : 0);
+}
+
+uint64_t hpu_sched_elapsed(const struct hpu_sched *s, const struct hpu_exec *exec)
+{
+    if (s->time == NULL || exec->env.code == NULL) {
+        return 0;
+    }
+    uint64_t cycles = cycles_of(exec) - s->hpu[exec->hpu].at.cycles;
+    return cycles * 1000000 / s->time->clock_mhz;
+}
+
+/* The call's time is over: what it gave is told, and the HPU looks for more. */
+static void end(void *hpu)
+{
+    struct hpu *h = hpu;
+    struct hpu_sched *s = h->sched;
+    struct hpu_exec *exec = h->at.exec;
+    bool device = exec->env.code != NULL;
+    if (!device) {
+        h->at.code = hpu_exec_run(exec);
+    }
+    mutex_take(&s->lock);
+    h->at.exec = NULL;
+    s->time->took(s->time->arg, h->number, h->at.took);
+    sched_ran(h, exec, h->at.code, (int64_t)(h->at.took / 1000));
+    /* Where all that is to be done is suspended, time must pass before that is looked at again. */
+    bool only_suspended = h->lone != 0 || (h->was_suspended && list_empty(&s->turn));
+    if (!list_empty(&h->suspended) || !list_empty(&s->turn)) {
+        look_after(h, only_suspended ? s->time->look : 0);
+    }
+    mutex_give(&s->lock);
+}
+
+/* Begins or goes on with a call, if there is one. */
+static void look(void *hpu)
+{
+    struct hpu *h = hpu;
+    struct hpu_sched *s = h->sched;
+    mutex_take(&s->lock);
+    h->at.due = false;
+    struct hpu_exec *exec = h->at.exec == NULL ? sched_next(h) : NULL;
+    if (exec != NULL) {
+        h->at.exec = exec;
+        exec->place = HPU_PLACE_RUNNING;
+    }
+    mutex_give(&s->lock);
+    if (exec == NULL) {
+        return;
+    }
+    bool goes_on = exec->wait != HPU_WAIT_NONE;
+    h->at.took = goes_on ? s->time->look : s->time->native;
+    if (exec->env.code != NULL) {
+        h->at.cycles = cycles_of(exec);
+        h->at.code = hpu_exec_run(exec);
+        h->at.took = (cycles_of(exec) - h->at.cycles) * 1000000 / s->time->clock_mhz;
+    }
+    at(h, h->at.took, end);
+}
+
+struct hpu_sched *hpu_sched_create_virtual(struct hpu_pool *pool, unsigned hpus,
+                                           const struct hpu_sched_time *time,
+                                           const struct hpu_sched_ops *ops, void *arg)
+{
+    if (hpus < 1 || hpus > PTL_NUM_HPUS) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct hpu_sched *s = sched_new(pool, hpus, ops, arg);
+    if (s != NULL) {
+        s->time = time;
+    }
+    return s;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A NIC in virtual time. It has no thread: its program's threads move it, whenever they let time
+ * pass, and its HPUs are events (hpu/sched_virtual.c). `wakeup.due` has whoever gives the lock up
+ * let the time pass that the program has used, since `waiters` is never 0.
+ */
+#include "nic/timed.h"
+
+#include "base/sys.h"
+#include "hpu/exec.h"
+#include "nic/progress.h"
+#include "nic/spin/handler_run.h"
+#include "nic/spin_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- timers ---- */
+
+static void wake(void *arg)
+{
+    struct nic *nic = arg;
+    nic->wake_due = -1;
+    timers_advance(nic);
+}
+
+static void wake_at(struct nic *nic, int64_t due)
+{
+    if (due >= 0 && (nic->wake_due < 0 || due < nic->wake_due) &&
+        nic->time->at(nic->fabric, (uint64_t)due * 1000, wake, nic, false)) {
+        nic->wake_due = due;
+    }
+}
+
+void timed_begin(struct nic *nic)
+{
+    nic->now = nic->time->clock;
+    nic->wake_at = wake_at;
+    nic->wake_due = -1;
+    nic->waiters = 1;
+    nic->spin_ns = nic->yield_ns = 0;
+    nic->process->options.number[OPT_SPIN_US] = 0; /* nobody learns to spin */
+    nic->process->options.number[OPT_YIELD_US] = 0;
+}
+
+void timed_used(struct nic *nic)
+{
+    nic->wakeup.due = true;
+}
+
+/* One thing may let another go on: the NIC is at rest when a round moves nothing. */
+void timed_happened(struct nic *nic)
+{
+    while (nic_advance(nic)) {
+    }
+}
+
+/* ---- HPUs ---- */
+
+/* What is to happen at an HPU, without the NIC's lock. */
+struct hpu_event {
+    struct nic *nic;
+    void (*happen)(void *what);
+    void *what;
+};
+
+static void happen(void *event)
+{
+    struct hpu_event e = *(struct hpu_event *)event;
+    free(event);
+    nic_unlock(e.nic);
+    e.happen(e.what);
+    nic_lock(e.nic);
+}
+
+static bool at(void *arg, uint64_t time, void (*what)(void *), void *of)
+{
+    struct nic *nic = arg;
+    struct hpu_event *e = malloc(sizeof(*e));
+    if (e == NULL) {
+        return false;
+    }
+    *e = (struct hpu_event){nic, what, of};
+    return nic->time->at(nic->fabric, time, happen, e, true);
+}
+
+static uint64_t now(void *arg)
+{
+    struct nic *nic = arg;
+    return nic->time->now(nic->fabric);
+}
+
+static void took(void *arg, unsigned hpu, uint64_t ps)
+{
+    struct nic *nic = arg;
+    nic->time->took(nic->fabric, hpu, ps);
+}
+
+struct hpu_sched *timed_hpus(struct nic *nic)
+{
+    struct fabric_hpus hpus;
+    nic->time->hpus(nic->fabric, &hpus);
+    nic->hpu_time =
+        (struct hpu_sched_time){now, at, nic, hpus.native, hpus.look, hpus.clock_mhz, took};
+    nic->stats->hpus = hpus.count;
+    return hpu_sched_create_virtual(nic->hpus, hpus.count, &nic->hpu_time, &nic_sched_ops, nic);
+}
+
+uint64_t timed_handler(struct nic *nic)
+{
+    const struct hpu_exec *exec = hpu_exec_current();
+    return exec != NULL && nic->sched != NULL ? hpu_sched_elapsed(nic->sched, exec) : 0;
+}
+
+/* ---- what programs call ---- */
+
+/* The home of a process that is simulated; NULL: it is not. */
+static const struct fabric_time *process_time(void)
+{
+    const struct fabric_time *time = fabric_sim.home->time;
+    const char *fabric = getenv(option_table[OPT_FABRIC].env);
+    return fabric != NULL && strcmp(fabric, fabric_sim.name) == 0 && time->nid() != 0 ? time : NULL;
+}
+
+static struct nic *nic_of(struct process *p)
+{
+    return p != NULL ? p->nics[0] : NULL;
+}
+
+uint64_t timed_now(void)
+{
+    const struct fabric_time *time = process_time();
+    return (uint64_t)(time != NULL ? time->clock_ps() : clock_ns() * 1000);
+}
+
+/* Calls what lets time pass, with the lock of the NIC, if there is one. */
+static void let_pass(struct process *p, void (*fence)(void), void (*compute)(uint64_t), uint64_t ps)
+{
+    struct nic *nic = nic_of(p);
+    if (nic != NULL) {
+        nic_lock(nic);
+    }
+    if (fence != NULL) {
+        fence();
+    } else {
+        compute(ps);
+    }
+    if (nic != NULL) {
+        nic_unlock(nic);
+    }
+}
+
+void timed_compute(struct process *p, uint64_t ps)
+{
+    const struct fabric_time *time = process_time();
+    if (time != NULL) {
+        let_pass(p, NULL, time->compute, ps);
+    }
+}
+
+void timed_fence(struct process *p)
+{
+    const struct fabric_time *time = process_time();
+    if (time != NULL) {
+        let_pass(p, time->fence, NULL, 0);
+    }
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `pinwheel sim`: a job whose ranks have simulated NICs, in virtual time; conductor.c runs it. */
+#include "boot/pmi_server.h"
+#include "conductor.h"
+#include "pinwheel/commands.h"
+#include "pinwheel/launch/launch.h"
+#include "pinwheel/util/args.h"
+#include "pinwheel/util/json.h"
+#include "sim/util/parameters.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STUCK = 3 };
+
+enum profile { NIC_DISCRETE, NIC_INTEGRATED };
+
+struct sim {
+    struct launch launch;
+    struct conductor_setup setup;
+    enum profile nic;
+    const char *network;
+    bool json, quiet, no_skip;
+};
+
+static const char sim_summary[] =
+    "Runs N processes of PROGRAM as the ranks of one job, as `pinwheel run` does, with simulated\n"
+    "NICs in virtual time: their bytes move, and all that a NIC does takes the time that it would\n"
+    "take. What the program computes takes none unless it says so (pinwheel_sim.h). Afterwards a\n"
+    "line says how long the job took and what was taken most.\n\n"
+    "The exit status is that of `pinwheel run`; 3 if ranks wait for what never comes.";
+
+/* The machines of the sPIN paper, section 4: a NIC beside the processor, behind a bus, and one in
+ * it. */
+static const struct sim_machine machines[] = {
+    [NIC_DISCRETE] = {.o = 65000,
+                      .g = 6700,
+                      .byte = 20000000,
+                      .match = 30000,
+                      .cam = 2000,
+                      .dma = 250000,
+                      .dma_byte = 15600000,
+                      .look = 20000,
+                      .handler = 10000,
+                      .hpus = 4,
+                      .clock_mhz = 2500},
+    [NIC_INTEGRATED] = {.o = 65000,
+                        .g = 6700,
+                        .byte = 20000000,
+                        .match = 30000,
+                        .cam = 2000,
+                        .dma = 50000,
+                        .dma_byte = 6700000,
+                        .look = 20000,
+                        .handler = 10000,
+                        .hpus = 4,
+                        .clock_mhz = 2500},
+};
+
+static int take_network(struct args *a, void *sim)
+{
+    struct sim *s = sim;
+    char error[NET_ERROR];
+    s->network = a->value;
+    return net_spec_parse(&s->setup.spec, a->value, error) == 0
+               ? ARGS_GO_ON
+               : args_error(a, "--network %s", error);
+}
+
+static int take_time(struct args *a, void *ps)
+{
+    char error[256];
+    return sim_time_parse(ps, a->option->name, a->value, error, sizeof(error)) == 0
+               ? ARGS_GO_ON
+               : args_error(a, "%s", error);
+}
+
+#define AT(member) ARGS_AT(struct sim, member)
+
+static const struct args_option sim_options[] = {
+    {"-n", "N", "number of ranks, 1 to 4096 (default 1)", ARGS_NUMBER, AT(launch.size), 1,
+     SIM_RANKS_MOST},
+    {"--nic", "discrete|integrated",
+     "the NIC of each rank: behind a bus (default), or in the processor", ARGS_CHOICE, AT(nic)},
+    {"--hpus", "N", "HPUs of a NIC, 1 to 64 (default 4)", ARGS_NUMBER, AT(setup.machine.hpus), 1,
+     SIM_HPUS},
+    {"--handler", "TIME", "what a call of a handler without device code takes (default 10ns)", 0,
+     AT(setup.machine.handler), .take = take_time},
+    {"--network", "SHAPE",
+     "fattree:radix=R, torus:AxBxC, dragonfly:a=A,h=H,p=P or FILE.dot (default fattree:radix=36)",
+     .take = take_network},
+    {"--hop-latency", "TIME", "through a switch (default 50ns)", 0, AT(setup.net.hop),
+     .take = take_time},
+    {"--cable-latency", "TIME", "along a cable (default 33.4ns)", 0, AT(setup.net.cable),
+     .take = take_time},
+    {"--no-skip", NULL, "make each look of a program at nothing, as slow as it is", ARGS_FLAG,
+     AT(no_skip)},
+    {"--label", NULL, "begin each line of output with \"[rank] \"", ARGS_FLAG, AT(launch.label)},
+    {"--timeout", "SECONDS", "end the job, with status 124, if it takes longer in real time",
+     ARGS_NUMBER, AT(launch.timeout_seconds), 1, 1000000},
+    {"--quiet", NULL, "say nothing about the run at its end", ARGS_FLAG, AT(quiet)},
+    {"--json", NULL, "say it on standard output, as JSON", ARGS_FLAG, AT(json)},
+};
+
+static double percent(uint64_t part, uint64_t of)
+{
+    return of != 0 ? 100.0 * (double)part / (double)of : 0;
+}
+
+static void print_json(const struct sim *s, const struct conductor_result *r)
+{
+    printf("{\"ranks\": %d, \"time_ps\": %" PRIu64 ", \"messages\": %" PRIu64
+           ", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"handlers\": %" PRIu64
+           ", \"refused\": %" PRIu64 ",\n \"egress\": {\"rank\": %u, \"busy_ps\": %" PRIu64
+           "}, \"dma\": {\"rank\": %u, \"busy_ps\": %" PRIu64
+           "}, \"hpus\": {\"rank\": %u, \"busy_ps\": %" PRIu64 ", \"count\": %u}, \"channel\": "
+           "{\"number\": %u, \"busy_ps\": %" PRIu64 "}, \"stuck\": %s}\n",
+           s->launch.size, r->end, r->counts.messages, r->counts.packets, r->counts.bytes,
+           r->counts.handlers, r->refused, r->egress_rank, r->egress, r->dma_rank, r->dma,
+           r->hpus_rank, r->hpus, s->setup.machine.hpus, r->channel_number, r->channel,
+           r->stuck ? "true" : "false");
+}
+
+static void print_text(const struct sim *s, const struct conductor_result *r)
+{
+    fprintf(stderr,
+            "pinwheel sim: %d ranks, %.5f us; %" PRIu64 " messages, %" PRIu64 " packets, %" PRIu64
+            " bytes, %" PRIu64 " handler calls\n"
+            "pinwheel sim: taken most: egress port of rank %u %.1f %%, DMA engine of rank %u "
+            "%.1f %%, %u HPUs of rank %u %.1f %%, a channel %.1f %%\n",
+            s->launch.size, (double)r->end / 1e6, r->counts.messages, r->counts.packets,
+            r->counts.bytes, r->counts.handlers, r->egress_rank, percent(r->egress, r->end),
+            r->dma_rank, percent(r->dma, r->end), s->setup.machine.hpus, r->hpus_rank,
+            percent(r->hpus, r->end * s->setup.machine.hpus), percent(r->channel, r->end));
+}
+
+/* Starts the job, with the conductor beside it; returns the exit status. */
+static int simulate(struct sim *s)
+{
+    char path[128], fabric[] = "PINWHEEL_FABRIC=sim";
+    char *environment[] = {path, fabric};
+    struct conductor_result result;
+    s->setup.ranks = (uint32_t)s->launch.size;
+    struct conductor *c = conductor_start(&s->setup);
+    if (c == NULL) {
+        return 1;
+    }
+    snprintf(path, sizeof(path), SIM_VARIABLE "=%s", conductor_path(c));
+    s->launch.environment = environment;
+    s->launch.environment_count = 2;
+    s->launch.bind = LAUNCH_BIND_NONE;
+    s->launch.exited = conductor_exited;
+    s->launch.context = c;
+    int status = launch_run(&s->launch);
+    conductor_end(c, &result);
+    if (s->json) {
+        print_json(s, &result);
+    } else if (!s->quiet && !result.failed) {
+        print_text(s, &result);
+    }
+    return result.stuck ? STUCK : result.failed && status == 0 ? 1 : status;
+}
+
+int command_sim(int argc, char **argv)
+{
+    struct args a = {.command = "sim",
+                     .operands = "PROGRAM [ARGUMENT]...",
+                     .summary = sim_summary,
+                     ARGS_OPTIONS(sim_options)};
+    char error[NET_ERROR];
+    struct sim s = {
+        .launch = {.size = 1},
+        .setup = {.net = {.packet = SIM_PACKET,
+                          .buffer = 65536,
+                          .hop = 50000,
+                          .cable = 33400,
+                          .seed = 1}},
+    };
+    net_spec_parse(&s.setup.spec, "fattree:radix=36", error);
+    int status = args_parse(&a, argc, argv, &s);
+    if (status != ARGS_GO_ON) {
+        return status;
+    }
+    if (a.next >= a.argc) {
+        return args_error(&a, "no PROGRAM given; it follows the options: "
+                              "pinwheel sim -n 2 PROGRAM [ARGUMENT]...");
+    }
+    if (s.setup.net.cable == 0) {
+        return args_error(&a, "--cable-latency 0: a network without latency cannot be simulated in "
+                              "windows; give it a picosecond or more");
+    }
+    struct sim_machine given = s.setup.machine;
+    s.setup.machine = machines[s.nic];
+    s.setup.machine.hpus = args_given(&a, "--hpus") ? given.hpus : s.setup.machine.hpus;
+    s.setup.machine.handler = args_given(&a, "--handler") ? given.handler : s.setup.machine.handler;
+    s.setup.machine.no_skip = s.no_skip;
+    s.setup.net.byte = s.setup.machine.byte;
+    s.launch.argv = &a.argv[a.next];
+    return simulate(&s);
+}
