@@ -49,8 +49,8 @@ void sim_clock_settle(struct sim_clock *c);
 /* sim_clock_pass() lets time pass until the next event has happened, or until `end`. */
 void sim_clock_pass(struct sim_clock *c, uint64_t end, enum sim_wait why);
 /* sim_clock_look() says that the program looks at nothing. After SIM_LOOKS of these in a row
- * sim_clock_skip(), if `skips` is set, lets time pass until something happens, at most SIM_SKIP; the
- * program goes on at the time of the look that finds it. */
+ * sim_clock_skip(), if `skips` is set, lets time pass until something happens, at most SIM_SKIP;
+ * the program goes on at the time of the look that finds it. */
 void sim_clock_look(struct sim_clock *c);
 void sim_clock_skip(struct sim_clock *c);
 /* sim_clock_sent() notes that a packet was put into me->out: it leaves at `time`.

@@ -3,7 +3,9 @@
  * What comes to a simulated NIC: packets that are ready after matching, messages as a source of the
  * receive machine, and the DMA engine that writes to host memory.
  */
-#include "fabric/sim/own.h"
+#include "fabric/sim/receive.h"
+
+#include "fabric/sim/send.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@ struct transfer {
     uint64_t bytes;
 };
 
-static bool take(struct channel *c);
+static bool take(struct sim_channel *c);
 
 /* Frees a message that is over; the transfers that are under way still name it. */
 static void free_arrival(struct arrival *a)
@@ -46,7 +48,7 @@ static void transferred(void *transfer)
  * and is done after the latency. */
 static void issue(struct arrival *a, uint64_t bytes)
 {
-    struct fabric *f = a->peer->fabric;
+    struct sim_fabric *f = a->peer->fabric;
     const struct sim_machine *m = sim_machine(f->clock);
     struct transfer *t = malloc(sizeof(*t));
     if (t == NULL) {
@@ -110,7 +112,7 @@ static bool sim_settle(struct rx_machine *m)
 
 static void leave_channel(struct arrival *a)
 {
-    struct channel *c = a->channel;
+    struct sim_channel *c = a->channel;
     c->lent &= a->m.rx != c->rx;
     if (a->begun && a->m.rx != c->rx) {
         a->peer->source.up->rx_free(a->peer->source.np, a->m.rx);
@@ -154,8 +156,8 @@ static enum rx_step sim_header(struct nic_peer *np, struct fabric_rx *rx)
 /* Begins with a message; its header is there. */
 static void begin(struct arrival *a)
 {
-    struct channel *c = a->channel;
-    struct fabric_peer *p = a->peer;
+    struct sim_channel *c = a->channel;
+    struct sim_peer *p = a->peer;
     struct fabric_rx *rx = c->lent ? p->source.up->rx_new(p->source.np, c->class) : c->rx;
     a->m = (struct rx_machine){.source = &p->source, .status = a->m.status, .rx = rx};
     a->begun = c->lent = true;
@@ -186,7 +188,7 @@ static bool go_on(struct arrival *a, bool first, bool *moved)
 }
 
 /* Goes on with the messages of a channel, as far as they have arrived. */
-static bool take(struct channel *c)
+static bool take(struct sim_channel *c)
 {
     bool moved = false;
     for (struct list *l = c->arrivals.next; l != &c->arrivals;) {
@@ -203,11 +205,11 @@ static bool take(struct channel *c)
     return moved;
 }
 
-bool sim_advance(struct fabric *f)
+bool sim_advance(struct sim_fabric *f)
 {
     bool moved = false;
     for (struct list *l = f->peers.next, *next; l != &f->peers; l = next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        struct sim_peer *p = container_of(l, struct sim_peer, link);
         next = l->next;
         moved |= take(&p->channel[FABRIC_RESPONSE]);
         moved |= take(&p->channel[FABRIC_ASK]);
@@ -223,11 +225,11 @@ bool sim_advance(struct fabric *f)
 
 /* A packet that has arrived, until it is ready. */
 struct held {
-    struct fabric *fabric;
+    struct sim_fabric *fabric;
     struct sim_packet packet;
 };
 
-static struct arrival *find_arrival(struct channel *c, uint64_t message)
+static struct arrival *find_arrival(struct sim_channel *c, uint64_t message)
 {
     for (struct list *l = c->arrivals.prev; l != &c->arrivals; l = l->prev) {
         struct arrival *a = container_of(l, struct arrival, link);
@@ -238,7 +240,7 @@ static struct arrival *find_arrival(struct channel *c, uint64_t message)
     return NULL;
 }
 
-static struct arrival *new_arrival(struct fabric_peer *p, const struct sim_packet *packet)
+static struct arrival *new_arrival(struct sim_peer *p, const struct sim_packet *packet)
 {
     struct arrival *a = calloc(1, sizeof(*a));
     uint8_t *payload = aligned_alloc(64, (packet->total | 63) + 1);
@@ -261,13 +263,13 @@ static struct arrival *new_arrival(struct fabric_peer *p, const struct sim_packe
 static void ready(void *held)
 {
     struct held *h = held;
-    struct fabric *f = h->fabric;
+    struct sim_fabric *f = h->fabric;
     const struct sim_packet *packet = &h->packet;
-    struct fabric_peer *p = sim_peer(f, packet->from);
+    struct sim_peer *p = sim_peer_at(f, packet->from);
     if (p != NULL && packet->kind == SIM_REFUSED) {
         sim_end_peer(p);
     } else if (p != NULL) {
-        struct channel *c = &p->channel[packet->class];
+        struct sim_channel *c = &p->channel[packet->class];
         struct arrival *a =
             packet->offset == 0 ? new_arrival(p, packet) : find_arrival(c, packet->message);
         if (a != NULL) {
@@ -284,7 +286,7 @@ static void ready(void *held)
 /* No packet is ready before those that its sender sent before it. */
 void sim_take_packet(void *fabric, const struct sim_packet *p)
 {
-    struct fabric *f = fabric;
+    struct sim_fabric *f = fabric;
     const struct sim_machine *m = sim_machine(f->clock);
     struct held *h = malloc(sizeof(*h));
     if (h != NULL) {
@@ -299,7 +301,7 @@ void sim_take_packet(void *fabric, const struct sim_packet *p)
 
 /* ---- peers ---- */
 
-void sim_begin_source(struct fabric *f, struct fabric_peer *p)
+void sim_begin_source(struct sim_fabric *f, struct sim_peer *p)
 {
     f->up = *f->setup.up;
     f->up.rx_header = sim_header;
@@ -311,7 +313,7 @@ void sim_begin_source(struct fabric *f, struct fabric_peer *p)
 }
 
 /* Ends what has begun of a channel, in order; false: a message waits for a handler. */
-static bool cut(struct channel *c)
+static bool cut(struct sim_channel *c)
 {
     while (!list_empty(&c->arrivals)) {
         struct arrival *a = LIST_FIRST(struct arrival, &c->arrivals, link);
@@ -327,9 +329,9 @@ static bool cut(struct channel *c)
 }
 
 /* The peer has no NIC any more: nothing comes from it, and nothing that is sent to it arrives. */
-void sim_end_peer(struct fabric_peer *p)
+void sim_end_peer(struct sim_peer *p)
 {
-    struct fabric *f = p->fabric;
+    struct sim_fabric *f = p->fabric;
     p->refused = true;
     sim_drop_departures(f, p);
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What leaves a simulated NIC: when it is ready, and the egress port. */
-#include "fabric/sim/own.h"
+#include "fabric/sim/send.h"
 
 #include "base/nic_copy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const struct sim_machine *machine(const struct fabric *f)
+static const struct sim_machine *machine(const struct sim_fabric *f)
 {
     return sim_machine(f->clock);
 }
 
 /* When the first byte of a message that is sent now is at the egress port; a program that sends
  * uses time of its own for that. */
-static uint64_t ready_at(struct fabric *f, uint8_t from)
+static uint64_t ready_at(struct sim_fabric *f, uint8_t from)
 {
     const struct sim_machine *m = machine(f);
     switch (from) {
@@ -33,7 +33,7 @@ static uint64_t ready_at(struct fabric *f, uint8_t from)
 
 static void egress(void *fabric);
 
-static void start_egress(struct fabric *f)
+static void start_egress(struct sim_fabric *f)
 {
     if (!f->egress_due && !list_empty(&f->departures)) {
         uint64_t ready = LIST_FIRST(struct departure, &f->departures, link)->ready;
@@ -43,9 +43,9 @@ static void start_egress(struct fabric *f)
 }
 
 /* Puts a departure behind those that are ready before it, and behind one that has begun. */
-static void depart(struct fabric *f, struct departure *d, uint8_t from)
+static void depart(struct sim_fabric *f, struct departure *d, uint8_t from)
 {
-    struct channel *c = &d->peer->channel[d->class];
+    struct sim_channel *c = &d->peer->channel[d->class];
     uint64_t ready = ready_at(f, from);
     c->ready = ready > c->ready ? ready : c->ready;
     d->ready = c->ready;
@@ -62,7 +62,7 @@ static void depart(struct fabric *f, struct departure *d, uint8_t from)
     start_egress(f);
 }
 
-static struct departure *new_departure(struct fabric_peer *p, enum fabric_class class,
+static struct departure *new_departure(struct sim_peer *p, enum fabric_class class,
                                        const void *header, uint64_t length, bool copies)
 {
     struct departure *d = malloc(sizeof(*d) + (copies ? length : 0));
@@ -83,8 +83,9 @@ static int read_payload(const struct fabric_tx *tx, struct vector_cursor *cursor
                               : nic_copy(to, (const void *)((uintptr_t)tx->base + at), n);
 }
 
-enum fabric_send sim_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
+enum fabric_send sim_send(struct fabric_peer *peer, enum fabric_class class, struct fabric_tx *tx)
 {
+    struct sim_peer *p = sim_peer_of(peer);
     if (p->refused) {
         return FABRIC_FULL;
     }
@@ -101,9 +102,10 @@ enum fabric_send sim_send(struct fabric_peer *p, enum fabric_class class, struct
     return tx->at_once ? FABRIC_SENT : FABRIC_QUEUED;
 }
 
-enum fabric_short sim_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
-                                 const void *payload, size_t length)
+enum fabric_short sim_send_short(struct fabric_peer *peer, enum fabric_class class,
+                                 const void *header, const void *payload, size_t length)
 {
+    struct sim_peer *p = sim_peer_of(peer);
     struct departure *d = p->refused ? NULL : new_departure(p, class, header, length, true);
     if (d == NULL) {
         return SHORT_FULL;
@@ -117,7 +119,7 @@ enum fabric_short sim_send_short(struct fabric_peer *p, enum fabric_class class,
 /* ---- the egress port ---- */
 
 /* Makes the next packet of a departure; returns how it ends. */
-static enum fabric_status make_packet(struct fabric *f, struct departure *d)
+static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
 {
     struct sim_packet *p = sim_clock_packet(f->clock);
     size_t n =
@@ -145,7 +147,7 @@ static enum fabric_status make_packet(struct fabric *f, struct departure *d)
 
 static void end_departure(struct departure *d, enum fabric_status status)
 {
-    struct fabric_peer *p = d->peer;
+    struct sim_peer *p = d->peer;
     struct fabric_tx *tx = d->tx;
     list_remove(&d->link);
     free(d);
@@ -156,7 +158,7 @@ static void end_departure(struct departure *d, enum fabric_status status)
 
 static void egress(void *fabric)
 {
-    struct fabric *f = fabric;
+    struct sim_fabric *f = fabric;
     f->egress_due = false;
     struct departure *d = LIST_FIRST(struct departure, &f->departures, link);
     if (d == NULL) {
@@ -184,8 +186,9 @@ static void egress(void *fabric)
     start_egress(f);
 }
 
-bool sim_unsent(struct fabric_peer *p)
+bool sim_unsent(struct fabric_peer *peer)
 {
+    const struct sim_peer *p = sim_peer_of(peer);
     LIST_EACH(const struct departure, d, &p->fabric->departures, link) {
         if (d->peer == p) {
             return true;
@@ -194,7 +197,7 @@ bool sim_unsent(struct fabric_peer *p)
     return false;
 }
 
-void sim_drop_departures(struct fabric *f, struct fabric_peer *p)
+void sim_drop_departures(struct sim_fabric *f, struct sim_peer *p)
 {
     for (struct list *l = f->departures.next, *next; l != &f->departures; l = next) {
         struct departure *d = container_of(l, struct departure, link);

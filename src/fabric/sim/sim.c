@@ -3,10 +3,12 @@
  * The simulated NIC as a fabric: a process that `pinwheel sim` has started has it as its home, and
  * no other one. Its time is virtual (rank.h), the way to other ranks is the conductor's.
  */
-#include "fabric/sim/own.h"
+#include "fabric/sim/sim.h"
 
 #include "base/log.h"
 #include "base/reason.h"
+#include "fabric/sim/receive.h"
+#include "fabric/sim/send.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 
 enum { FIRST_PID = 1 };
 
-static struct sim_rank *rank_of(const struct fabric *f, uint32_t rank)
+static struct sim_rank *rank_of(const struct sim_fabric *f, uint32_t rank)
 {
     return &f->clock->segment->rank[rank];
 }
@@ -26,14 +28,14 @@ static uint32_t nid_of(uint32_t rank)
     return rank + 1;
 }
 
-struct fabric_peer *sim_peer(struct fabric *f, uint32_t rank)
+struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank)
 {
-    LIST_EACH(struct fabric_peer, known, &f->peers, link) {
+    LIST_EACH(struct sim_peer, known, &f->peers, link) {
         if (known->rank == rank) {
             return known;
         }
     }
-    struct fabric_peer *p = calloc(1, sizeof(*p));
+    struct sim_peer *p = calloc(1, sizeof(*p));
     if (p == NULL) {
         return NULL;
     }
@@ -44,7 +46,7 @@ struct fabric_peer *sim_peer(struct fabric *f, uint32_t rank)
     p->rank = rank;
     sim_begin_source(f, p);
     list_push_back(&f->peers, &p->link);
-    p->source.np = f->setup.up->peer_up(f->setup.nic, &a, p);
+    p->source.np = f->setup.up->peer_up(f->setup.nic, &a, (struct fabric_peer *)p);
     for (unsigned c = 0; p->source.np != NULL && c < FABRIC_CLASSES; c++) {
         p->channel[c].rx = f->setup.up->rx_new(p->source.np, (enum fabric_class)c);
     }
@@ -57,7 +59,7 @@ struct fabric_peer *sim_peer(struct fabric *f, uint32_t rank)
 }
 
 /* Whether a rank has a NIC, as far as this one can know: news travel with the packets. */
-static bool is_open(const struct fabric *f, const struct sim_rank *r)
+static bool is_open(const struct sim_fabric *f, const struct sim_rank *r)
 {
     uint64_t known = f->clock->segment->lookahead, now = f->clock->now;
     return r == f->clock->me ||
@@ -65,9 +67,10 @@ static bool is_open(const struct fabric *f, const struct sim_rank *r)
             r->opened + known <= now && (r->closed == SIM_NEVER || r->closed + known > now));
 }
 
-static enum fabric_connect sim_connect(struct fabric *f, uint32_t nid, uint32_t pid,
+static enum fabric_connect sim_connect(struct fabric *fabric, uint32_t nid, uint32_t pid,
                                        struct reason *why)
 {
+    struct sim_fabric *f = sim_of(fabric);
     if (nid == 0 || nid > f->clock->segment->ranks) {
         return reason_say(why, FABRIC_NEVER,
                           "NID %u is none of the simulated job, whose ranks are at 1 to %u", nid,
@@ -77,12 +80,12 @@ static enum fabric_connect sim_connect(struct fabric *f, uint32_t nid, uint32_t 
     if (!is_open(f, r) || r->nic_pid != pid) {
         return FABRIC_LATER;
     }
-    return sim_peer(f, nid - 1) != NULL ? FABRIC_UP : FABRIC_LATER;
+    return sim_peer_at(f, nid - 1) != NULL ? FABRIC_UP : FABRIC_LATER;
 }
 
 static void sim_happened(void *fabric)
 {
-    struct fabric *f = fabric;
+    struct sim_fabric *f = fabric;
     f->setup.up->happened(f->setup.nic);
 }
 
@@ -103,7 +106,7 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
             "%u: unset it, or `pinwheel sim --packet`",
             setup->packet_size, clock->segment->packet);
     }
-    struct fabric *f = calloc(1, sizeof(*f));
+    struct sim_fabric *f = calloc(1, sizeof(*f));
     void *stats = aligned_alloc(4096, FABRIC_STATS);
     uint64_t *ready = calloc((size_t)clock->segment->ranks * FABRIC_CLASSES, sizeof(*ready));
     if (f == NULL || stats == NULL || ready == NULL) {
@@ -130,27 +133,29 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
     clock->take = sim_take_packet;
     clock->happened = sim_happened;
     clock->taker = f;
-    *opened = f;
+    *opened = (struct fabric *)f;
     return 0;
 }
 
-static void sim_close(struct fabric *f)
+static void sim_close(struct fabric *fabric)
 {
+    struct sim_fabric *f = sim_of(fabric);
     f->clock->me->closed = f->clock->now;
     f->clock->take = NULL;
     f->clock->happened = NULL;
     f->clock->taker = NULL;
     sim_clock_forget(f->clock);
     while (!list_empty(&f->peers)) {
-        sim_end_peer(LIST_FIRST(struct fabric_peer, &f->peers, link));
+        sim_end_peer(LIST_FIRST(struct sim_peer, &f->peers, link));
     }
     free(f->stats);
     free(f->ready);
     free(f);
 }
 
-static bool sim_poll(struct fabric *f)
+static bool sim_poll(struct fabric *fabric)
 {
+    struct sim_fabric *f = sim_of(fabric);
     if (f->clock->skips) {
         sim_clock_skip(f->clock);
     }
@@ -159,26 +164,27 @@ static bool sim_poll(struct fabric *f)
 }
 
 /* A look at nothing takes time, and so may find something. */
-static bool sim_peek(struct fabric *f)
+static bool sim_peek(struct fabric *fabric)
 {
+    struct sim_fabric *f = sim_of(fabric);
     sim_clock_look(f->clock);
     return true;
 }
 
-static void sim_foresee(struct fabric *f)
+static void sim_foresee(struct fabric *fabric)
 {
 }
 
-static bool sim_arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
+static bool sim_arm(struct fabric *fabric, enum doorbell_kind kind, uint32_t *word)
 {
     return false; /* nobody sleeps but in time.pass() */
 }
 
-static void sim_disarm(struct fabric *f, bool polled)
+static void sim_disarm(struct fabric *fabric, bool polled)
 {
 }
 
-static int64_t sim_next_deadline(struct fabric *f)
+static int64_t sim_next_deadline(struct fabric *fabric)
 {
     return -1;
 }
@@ -190,22 +196,24 @@ static void sim_info(const struct options *o, struct fabric_info *info)
 
 /* ---- what only a home has ---- */
 
-static _Atomic uint32_t *sim_doorbell(struct fabric *f)
+static _Atomic uint32_t *sim_doorbell(struct fabric *fabric)
 {
+    struct sim_fabric *f = sim_of(fabric);
     return &f->doorbell;
 }
 
-static void *sim_stats(struct fabric *f)
+static void *sim_stats(struct fabric *fabric)
 {
+    struct sim_fabric *f = sim_of(fabric);
     return f->stats;
 }
 
-static bool sim_flows(struct fabric *f)
+static bool sim_flows(struct fabric *fabric)
 {
     return false;
 }
 
-static void sim_waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *others)
+static void sim_waits_on(struct fabric *fabric, int core, int64_t now, cpu_set_t *others)
 {
 }
 
@@ -232,23 +240,28 @@ static int64_t sim_process_ns(void)
     return sim_process_ps() / 1000;
 }
 
-static uint64_t sim_now(struct fabric *f)
+static uint64_t sim_now(struct fabric *fabric)
 {
+    struct sim_fabric *f = sim_of(fabric);
     return f->clock->now + f->clock->debt;
 }
 
-static void sim_wait(struct fabric *f, int64_t until)
+static void sim_wait(struct fabric *fabric, int64_t until)
 {
+    struct sim_fabric *f = sim_of(fabric);
     sim_clock_pass(f->clock, until < 0 ? SIM_NEVER : (uint64_t)until * 1000, SIM_WAITS);
 }
 
-static void sim_settle_debt(struct fabric *f)
+static void sim_settle_debt(struct fabric *fabric)
 {
+    struct sim_fabric *f = sim_of(fabric);
     sim_clock_settle(f->clock);
 }
 
-static bool sim_at(struct fabric *f, uint64_t time, void (*happen)(void *), void *arg, bool owned)
+static bool sim_at(struct fabric *fabric, uint64_t time, void (*happen)(void *), void *arg,
+                   bool owned)
 {
+    struct sim_fabric *f = sim_of(fabric);
     return sim_clock_at(f->clock, time, happen, arg, owned);
 }
 
@@ -269,14 +282,16 @@ static void sim_compute(uint64_t ps)
     }
 }
 
-static void sim_hpus(struct fabric *f, struct fabric_hpus *hpus)
+static void sim_hpus(struct fabric *fabric, struct fabric_hpus *hpus)
 {
+    struct sim_fabric *f = sim_of(fabric);
     const struct sim_machine *m = sim_machine(f->clock);
     *hpus = (struct fabric_hpus){m->hpus, m->clock_mhz, m->handler, m->look};
 }
 
-static void sim_took(struct fabric *f, unsigned hpu, uint64_t ps)
+static void sim_took(struct fabric *fabric, unsigned hpu, uint64_t ps)
 {
+    struct sim_fabric *f = sim_of(fabric);
     struct sim_counts *counts = &f->clock->me->counts;
     counts->handlers++;
     counts->hpu[hpu % SIM_HPUS] += ps;

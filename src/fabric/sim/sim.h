@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inside of the simulated NIC, for its files: sim.c opens and closes it, send.c is what leaves
- * it, receive.c what comes.
+ * The simulated NIC (sim.c): send.c is what leaves it, receive.c what comes.
  *
  *   send() ─► departures, by the time at which each is ready ─► egress port: a packet at a time
  *   packets ─► ready after matching ─► receive machine ─► DMA engine ─► memory, events, counters
@@ -13,8 +12,8 @@
  *   - Of an arrival `moved` <= `deposited` <= `issued` <= `arrived` <= length, where its payload is
  *     deposited; its machine ends only after the last deposit, and after those before it.
  */
-#ifndef FABRIC_SIM_OWN_H
-#define FABRIC_SIM_OWN_H
+#ifndef FABRIC_SIM_SIM_H
+#define FABRIC_SIM_SIM_H
 
 #include "fabric/rx_machine.h"
 #include "fabric/sim/rank.h"
@@ -22,7 +21,7 @@
 struct departure {
     struct list link; /* of fabric->departures */
     uint64_t ready, message;
-    struct fabric_peer *peer;
+    struct sim_peer *peer;
     enum fabric_class class;
     struct fabric_tx *tx; /* NULL: the payload is `own` */
     _Alignas(8) uint8_t header[FABRIC_HEADER];
@@ -34,8 +33,8 @@ struct departure {
 struct arrival {
     struct list link; /* of its channel */
     struct rx_machine m;
-    struct fabric_peer *peer;
-    struct channel *channel;
+    struct sim_peer *peer;
+    struct sim_channel *channel;
     uint64_t message, length;
     uint64_t arrived, issued, deposited;
     unsigned transfers; /* of the DMA engine that are under way */
@@ -46,7 +45,7 @@ struct arrival {
     uint8_t *payload;
 };
 
-struct channel {
+struct sim_channel {
     struct fabric_rx *rx; /* the one that lasts */
     bool lent;
     enum fabric_class class;
@@ -55,16 +54,16 @@ struct channel {
     uint64_t ready; /* when the last message to the peer is ready to leave */
 };
 
-struct fabric_peer {
+struct sim_peer {
     struct list link;
-    struct fabric *fabric;
+    struct sim_fabric *fabric;
     uint32_t rank;
     bool refused; /* it has no NIC any more */
     struct rx_source source;
-    struct channel channel[FABRIC_CLASSES];
+    struct sim_channel channel[FABRIC_CLASSES];
 };
 
-struct fabric {
+struct sim_fabric {
     struct sim_clock *clock;
     struct fabric_setup setup;
     struct fabric_upcalls up; /* the NIC's, but for the header */
@@ -78,23 +77,18 @@ struct fabric {
     void *stats;
 };
 
-/* sim_send() and sim_send_short() are those of struct fabric_ops (send.c). sim_drop_departures()
- * ends what has not left for a peer as undeliverable. */
-enum fabric_send sim_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx);
-enum fabric_short sim_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
-                                 const void *payload, size_t length);
-bool sim_unsent(struct fabric_peer *p);
-void sim_drop_departures(struct fabric *f, struct fabric_peer *p);
+/* sim_of() and sim_peer_of() are the NIC, and what it keeps of a peer, behind the names that all
+ * fabrics have in common. */
+static inline struct sim_fabric *sim_of(struct fabric *f)
+{
+    return (struct sim_fabric *)f;
+}
+static inline struct sim_peer *sim_peer_of(struct fabric_peer *p)
+{
+    return (struct sim_peer *)p;
+}
 
-/* sim_take_packet() takes a packet that the conductor brings; sim_advance() goes on with what waits
- * (receive.c). sim_begin_source() makes a new peer a source of messages; sim_end_peer() ends one
- * that has no NIC any more. */
-void sim_take_packet(void *fabric, const struct sim_packet *p);
-bool sim_advance(struct fabric *f);
-void sim_begin_source(struct fabric *f, struct fabric_peer *p);
-void sim_end_peer(struct fabric_peer *p);
-
-/* sim_peer() is the peer of a rank, which it makes; NULL: the NIC refuses it. */
-struct fabric_peer *sim_peer(struct fabric *f, uint32_t rank);
+/* sim_peer_at() is the peer of a rank, which it makes; NULL: the NIC refuses it. */
+struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank);
 
 #endif

@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The simulated NIC: run.sh CASE PINWHEEL FOLDER-OF-PROGRAMS FOLDER-OF-EXAMPLES. Times are computed by
+# hand from the table of docs/sim-nic.md.
+set -u
+case=$1 pinwheel=$2 programs=$3 examples=$4
+status=0
+
+sim() {
+    "$pinwheel" sim --timeout 100 "$@"
+}
+
+# same WHAT WANTED FOUND
+same() {
+    if [ "$2" != "$3" ]; then
+        echo "$1: wanted \"$2\", found \"$3\"" >&2
+        status=1
+    fi
+}
+
+# Half of a round trip in ps: o 65 ns, DMA 250 ns (integrated: 50), two cables and a switch 116.8 ns,
+# 20 ps a byte after the first, match 30 ns, and at the receiver the DMA again; a triggered put has no
+# o, an answer from a handler no o and no DMA before it, but the handler's 10 ns.
+times() {
+    pingpong() {
+        same "$*" "$1" "$(sim -n 2 --quiet "${@:2}" 2>&1)"
+    }
+    p=$programs/simnic_pingpong
+    pingpong 711940 "$p" rdma 8
+    pingpong 679440 "$p" triggered 8
+    pingpong 434440 "$p" spin 8
+    pingpong 711800 "$p" rdma 0
+    pingpong 732260 "$p" rdma 1024
+    pingpong 793700 "$p" rdma 4096
+    # The second of two packets, whose DMA waits until that of the first has left the engine.
+    pingpong 857597 "$p" rdma 8192
+    pingpong 311940 --nic integrated "$p" rdma 8
+    pingpong 279440 --nic integrated "$p" triggered 8
+    pingpong 234440 --nic integrated "$p" spin 8
+    pingpong 439440 --handler 20ns "$p" spin 8
+    pingpong 695240 --cable-latency 25050ps "$p" rdma 8
+    pingpong 671940 --hop-latency 10ns "$p" rdma 8
+}
+
+# The handler examples check their own results.
+examples() {
+    for ranks in 2 4; do
+        for e in accumulate allreduce chain condread ftbcast graph hello_broadcast kvstore pspin \
+                 rendezvous strided; do
+            sim -n $ranks --quiet "$examples/$e" > /dev/null || { echo "$e on $ranks" >&2; status=1; }
+        done
+    done
+    for e in pingpong textscan hello_handler; do
+        sim -n 2 --quiet "$examples/$e" > /dev/null || { echo "$e" >&2; status=1; }
+    done
+    for ranks in 3 5; do
+        [ ! -x "$examples/raid" ] || sim -n $ranks --quiet "$examples/raid" > /dev/null ||
+            { echo "raid on $ranks" >&2; status=1; }
+        sim -n $ranks --quiet "$examples/txlog" > /dev/null || { echo "txlog on $ranks" >&2; status=1; }
+    done
+}
+
+# What a job came to is the same whenever it is run, beside a busy process too, and with more in the
+# environment.
+again() {
+    for e in raid chain; do
+        [ -x "$examples/$e" ] || continue
+        first=$(sim -n 4 --json "$examples/$e" 2>&1 | tail -2)
+        ( exec timeout 60 sh -c 'while :; do :; done' ) &
+        busy=$!
+        for i in 1 2; do
+            same "$e, run $i" "$first" "$(MORE=$(printf '%0100d' 0) sim -n 4 --json "$examples/$e" 2>&1 | tail -2)"
+        done
+        kill $busy
+        wait $busy 2> /dev/null
+    done
+}
+
+# A program that looks at nothing finds what comes at the same time, whether or not its looks are
+# made one by one.
+looks() {
+    for ns in 0 1 19 20 21 500 1300 1301 100000 1234567; do
+        one=$(sim -n 2 --quiet --no-skip "$programs/simnic_scenes" polls $ns)
+        [ "${one:-0}" -ge $((ns * 1000)) ] || same "polls $ns" "a time" "$one"
+        same "polls $ns" "$one" "$(sim -n 2 --quiet "$programs/simnic_scenes" polls $ns)"
+    done
+}
+
+scenes() {
+    s=$programs/simnic_scenes
+    same gone "1 1" "$(sim -n 2 --quiet "$s" gone)"
+    same oneself 1 "$(sim -n 1 --quiet "$s" oneself)"
+    same vector 1 "$(sim -n 3 --quiet "$s" vector)"
+    same "outside of a simulation" 1 "$("$pinwheel" run -n 2 "$s" polls 1 | grep -c '^[0-9]*$')"
+    sim -n 3 --quiet sh -c '[ $PMI_RANK != 1 ] || kill -9 $$; exec "$0" polls 5' "$s" > /dev/null 2>&1
+    same "a rank is killed" 137 $?
+}
+
+# Who waits for what never comes is told.
+stuck() {
+    said=$(sim -n 2 --quiet "$programs/simnic_scenes" forgets 2>&1)
+    same "forgets, status" 3 $?
+    case $said in
+    *"rank 0 waits for an event or a counter since"*"rank 1 is in a barrier since"*) ;;
+    *) same "forgets" "who waits" "$said" ;;
+    esac
+    said=$(sim -n 2 --quiet "$programs/simnic_scenes" forgets polls 2>&1)
+    same "forgets polls, status" 3 $?
+    case $said in
+    *"rank 0 polls since"*) ;;
+    *) same "forgets polls" "who polls" "$said" ;;
+    esac
+}
+
+refused() {
+    refuses() {
+        said=$("${@:3}" 2>&1)
+        same "$1, status" "$2" $?
+        case $said in
+        *"$1"*) ;;
+        *) same "$1" "$1" "$said" ;;
+        esac
+    }
+    refuses "no PROGRAM given" 2 "$pinwheel" sim -n 2
+    refuses "--cable-latency 0" 2 "$pinwheel" sim --cable-latency 0 true
+    refuses "--network" 2 "$pinwheel" sim --network nonsense true
+    refuses "-n 5000" 2 "$pinwheel" sim -n 5000 true
+    refuses "for programs that \`pinwheel sim\` has started" 1 env PINWHEEL_FABRIC=sim \
+        "$programs/simnic_scenes" oneself
+    refuses "cannot join the simulated job" 1 "$pinwheel" run --env PINWHEEL_FABRIC=sim \
+        --env PINWHEEL_SIM=/nowhere "$programs/simnic_scenes" oneself
+    refuses "is longer than a packet of the simulated network" 1 env PINWHEEL_PACKET_SIZE=8192 \
+        "$pinwheel" sim --quiet "$programs/simnic_scenes" oneself
+}
+
+$case
+exit $status
