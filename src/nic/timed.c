@@ -9,7 +9,6 @@
 #include "base/sys.h"
 #include "hpu/exec.h"
 #include "nic/progress.h"
-#include "nic/spin/handler_run.h"
 #include "nic/spin_calls.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The virtual time of a rank. The events of its NIC happen in the order of (time, serial), on the
  * program's thread, whenever the program lets time pass: in a wait, in a look at nothing, at the
  * end of a call that takes time. A rank that comes to its `until` hands its turn back to the
- * conductor, with the time at which it wants to go on.
+ * coordinator, with the time at which it wants to go on.
  */
 #include "fabric/sim/rank.h"
 
@@ -66,7 +66,7 @@ static void happen_first(struct sim_clock *c)
 
 /* ---- turns ---- */
 
-static void tell_conductor(struct sim_clock *c)
+static void tell_coordinator(struct sim_clock *c)
 {
     atomic_fetch_add(&c->segment->came, 1);
     futex_wake(&c->segment->came);
@@ -81,7 +81,7 @@ static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
     me->waits = why;
     me->silence = why == SIM_POLLS ? c->now - c->last : 0;
     atomic_store(&me->turn, SIM_IDLE);
-    tell_conductor(c);
+    tell_coordinator(c);
     while (atomic_load(&me->turn) != SIM_RUN) {
         futex_wait(&me->turn, SIM_IDLE, -1);
     }
@@ -177,7 +177,7 @@ void sim_clock_skip(struct sim_clock *c)
         return;
     }
     if (start - c->last > SIM_SILENCE && start - c->last < 2 * SIM_SILENCE) {
-        hand_over(c, start, SIM_POLLS); /* the conductor knows whether anything can happen at all */
+        hand_over(c, start, SIM_POLLS); /* the coordinator knows whether anything can happen at all */
     }
     sim_clock_pass(c, start + SIM_SKIP, SIM_POLLS);
     uint64_t passed = c->now > start ? c->now - start : 0, beyond = passed % look;
@@ -214,7 +214,7 @@ static __attribute__((destructor)) void leave(void)
 {
     if (own != NULL && atomic_load(&own->me->pid) == (uint32_t)getpid()) {
         atomic_store(&own->me->left, 1);
-        tell_conductor(own);
+        tell_coordinator(own);
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "fabric/sim/sim.h"
 
-/* sim_take_packet() takes a packet that the conductor brings to a struct sim_fabric. */
+/* sim_take_packet() takes a packet that the coordinator brings to a struct sim_fabric. */
 void sim_take_packet(void *fabric, const struct sim_packet *p);
 /* sim_advance() goes on with messages that wait; true if anything moved. */
 bool sim_advance(struct sim_fabric *f);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that the ranks of a simulated job share with the conductor, the simulator that runs
+ * The memory that the ranks of a simulated job share with the coordinator, the simulator that runs
  * them (tools/pinwheel/sim). Each rank has a struct sim_rank, which belongs to one side at a time:
  *
- *      conductor: until, packets in ──turn = SIM_RUN──► rank runs, in virtual time below `until`
- *      conductor  ◄──turn = SIM_IDLE── rank: next, packets out
+ *      coordinator: until, packets in ──turn = SIM_RUN──► rank runs, in virtual time below `until`
+ *      coordinator  ◄──turn = SIM_IDLE── rank: next, packets out
  *
  * Invariants:
- *   - A rank touches its struct only between SIM_RUN and SIM_IDLE; the conductor touches it only
+ *   - A rank touches its struct only between SIM_RUN and SIM_IDLE; the coordinator touches it only
  *     between SIM_IDLE and SIM_RUN. Exempt are `turn`, `pid`, `left` and the address, which have
  * rules of their own.
  *   - All packets that reach a rank before `until` are with it before it runs, and none leaves it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The simulated NIC as a fabric: a process that `pinwheel sim` has started has it as its home, and
- * no other one. Its time is virtual (rank.h), the way to other ranks is the conductor's.
+ * no other one. Its time is virtual (rank.h), the way to other ranks is the coordinator's.
  */
 #include "fabric/sim/sim.h"
 

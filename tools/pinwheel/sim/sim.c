@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel sim`: a job whose ranks have simulated NICs, in virtual time; conductor.c runs it. */
+/* `pinwheel sim`: a job whose ranks have simulated NICs, in virtual time; coordinator.c runs it. */
 #include "boot/pmi_server.h"
-#include "conductor.h"
+#include "coordinator.h"
 #include "pinwheel/commands.h"
 #include "pinwheel/launch/launch.h"
 #include "pinwheel/util/args.h"
@@ -20,7 +20,7 @@ enum profile { NIC_DISCRETE, NIC_INTEGRATED };
 
 struct sim {
     struct launch launch;
-    struct conductor_setup setup;
+    struct coordinator_setup setup;
     enum profile nic;
     const char *network;
     bool json, quiet, no_skip;
@@ -110,7 +110,7 @@ static double percent(uint64_t part, uint64_t of)
     return of != 0 ? 100.0 * (double)part / (double)of : 0;
 }
 
-static void print_json(const struct sim *s, const struct conductor_result *r)
+static void print_json(const struct sim *s, const struct coordinator_result *r)
 {
     printf("{\"ranks\": %d, \"time_ps\": %" PRIu64 ", \"messages\": %" PRIu64
            ", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"handlers\": %" PRIu64
@@ -124,7 +124,7 @@ static void print_json(const struct sim *s, const struct conductor_result *r)
            r->stuck ? "true" : "false");
 }
 
-static void print_text(const struct sim *s, const struct conductor_result *r)
+static void print_text(const struct sim *s, const struct coordinator_result *r)
 {
     fprintf(stderr,
             "pinwheel sim: %d ranks, %.5f us; %" PRIu64 " messages, %" PRIu64 " packets, %" PRIu64
@@ -137,25 +137,25 @@ static void print_text(const struct sim *s, const struct conductor_result *r)
             percent(r->hpus, r->end * s->setup.machine.hpus), percent(r->channel, r->end));
 }
 
-/* Starts the job, with the conductor beside it; returns the exit status. */
+/* Starts the job, with the coordinator beside it; returns the exit status. */
 static int simulate(struct sim *s)
 {
     char path[128], fabric[] = "PINWHEEL_FABRIC=sim";
     char *environment[] = {path, fabric};
-    struct conductor_result result;
+    struct coordinator_result result;
     s->setup.ranks = (uint32_t)s->launch.size;
-    struct conductor *c = conductor_start(&s->setup);
+    struct coordinator *c = coordinator_start(&s->setup);
     if (c == NULL) {
         return 1;
     }
-    snprintf(path, sizeof(path), SIM_VARIABLE "=%s", conductor_path(c));
+    snprintf(path, sizeof(path), SIM_VARIABLE "=%s", coordinator_path(c));
     s->launch.environment = environment;
     s->launch.environment_count = 2;
     s->launch.bind = LAUNCH_BIND_NONE;
-    s->launch.exited = conductor_exited;
+    s->launch.exited = coordinator_exited;
     s->launch.context = c;
     int status = launch_run(&s->launch);
-    conductor_end(c, &result);
+    coordinator_end(c, &result);
     if (s->json) {
         print_json(s, &result);
     } else if (!s->quiet && !result.failed) {

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The coordinator of a simulated job: it has the network, and gives ranks their turns so that what
+ * they do is the same whenever it is run (coordinator.c).
+ */
+#ifndef PINWHEEL_SIM_COORDINATOR_H
+#define PINWHEEL_SIM_COORDINATOR_H
+
+#include "fabric/sim/segment.h"
+#include "sim/net/net.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct coordinator_setup {
+    uint32_t ranks;
+    struct sim_machine machine;
+    struct net_spec spec;
+    struct net_config net;
+};
+
+/* What a run came to. */
+struct coordinator_result {
+    bool stuck;                          /* ranks waited for what never comes; it was said */
+    bool failed;                         /* memory was short, or a time too late; it was said */
+    uint64_t end;                        /* ps */
+    struct sim_counts counts;            /* of all ranks */
+    uint64_t egress, dma, hpus, channel; /* ps that the most used one was taken */
+    uint32_t egress_rank, dma_rank, hpus_rank, channel_number;
+    uint64_t refused; /* packets for NICs that were not there */
+};
+
+struct coordinator;
+
+/* coordinator_start() makes the memory that ranks share, and starts the thread; NULL after a line
+ * on stderr. coordinator_path() is what ranks find it by. */
+struct coordinator *coordinator_start(const struct coordinator_setup *setup);
+const char *coordinator_path(const struct coordinator *c);
+/* coordinator_exited() says that a rank's process has ended; of any thread. */
+void coordinator_exited(void *coordinator, int rank);
+/* coordinator_end() ends the thread and gives what the run came to; the coordinator is freed. */
+void coordinator_end(struct coordinator *c, struct coordinator_result *result);
+
+#endif
