@@ -21,7 +21,7 @@ for p in prefix other; do
 done
 rm -rf "$work/other"
 
-for f in include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h include/pinwheel.h \
+for f in include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h include/pinwheel_sim.h include/pinwheel.h \
          include/pinwheel_firehose.h include/firehose.h lib/libpinwheel-firehose.so \
          lib/pkgconfig/pinwheel-firehose.pc share/man/man7/pinwheel_firehose.7 \
          lib/libportals.so lib/pkgconfig/portals.pc lib/pkgconfig/pinwheel.pc bin/pinwheel \

@@ -226,7 +226,8 @@ static uint32_t sim_nid(void)
         log_line(LOG_ERROR, "PINWHEEL_FABRIC=sim is for programs that `pinwheel sim` has started: "
                             "unset it, or run `pinwheel sim -n N PROGRAM`");
     }
-    return c != NULL ? nid_of(c->rank) : 0;
+    bool forked = c != NULL && atomic_load(&c->me->pid) != (uint32_t)getpid(); /* it is no rank */
+    return c != NULL && !forked ? nid_of(c->rank) : 0;
 }
 
 static int64_t sim_process_ps(void)
