@@ -70,6 +70,9 @@ static inline int api_object(ptl_handle_any_t handle, enum handle_kind kind, str
 int api_find(const char *call, ptl_handle_any_t handle, enum handle_kind kind, struct ni **ni,
              void *object);
 int api_find_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni);
+/* api_find_all() finds the NI of objects, one at least; all of them must be of the same NI. */
+int api_find_all(const char *call, const ptl_handle_any_t *handles, unsigned size,
+                 enum handle_kind kind, struct ni **ni);
 
 /* Before a call has the lock, another thread may free the object that a handle named, and make a
  * new one in its place: so the call looks again under the lock (invariant set 7). api_lock() takes

@@ -228,25 +228,17 @@ int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsign
                                which)
                    ?: api_refuse_call("PtlCTPoll is refused: size is 0, and must be at least 1");
     }
-    struct ni *ni = NULL;
-    for (unsigned i = 0; i < size; i++) {
-        struct ni *of;
-        struct ct *ct;
-        int rc = api_find(__func__, ct_handles[i], HANDLE_CT, &of, &ct);
-        if (rc != PTL_OK) {
-            return rc;
-        }
-        if (i > 0 && of != ni) {
-            return api_refuse_object(__func__, ct_handles[i], HANDLE_CT);
-        }
-        ni = of;
+    struct ni *ni;
+    int rc = api_find_all(__func__, ct_handles, size, HANDLE_CT, &ni);
+    if (rc != PTL_OK) {
+        return rc;
     }
     struct ct_wait w = {.handles = ct_handles, .tests = tests, .size = size};
     if (timeout == 0 && !poll_once(ni->nic, reached, &w)) {
         return PTL_CT_NONE_REACHED;
     }
     if (timeout != 0 && !is_over(ni->nic, reached, &w)) {
-        int rc = ni_wait_abort(ni, reached, &w, api_timeout(timeout), PTL_CT_NONE_REACHED);
+        rc = ni_wait_abort(ni, reached, &w, api_timeout(timeout), PTL_CT_NONE_REACHED);
         if (rc != PTL_OK) {
             return rc;
         }

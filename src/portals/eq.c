@@ -94,27 +94,11 @@ static bool take_one(void *arg)
     return false;
 }
 
-/* Finds the NI of the queues; all of them must be of the same. */
-static int find_queues(const char *call, const ptl_handle_eq_t *handles, unsigned size,
-                       struct ni **ni)
-{
-    struct eq *eq;
-    int rc = api_find(call, handles[0], HANDLE_EQ, ni, &eq);
-    for (unsigned i = 1; rc == PTL_OK && i < size; i++) {
-        struct ni *of;
-        rc = api_find(call, handles[i], HANDLE_EQ, &of, &eq);
-        if (rc == PTL_OK && of != *ni) {
-            rc = api_refuse_object(call, handles[i], HANDLE_EQ);
-        }
-    }
-    return rc;
-}
-
 /* Polls any number of queues, and may wait. */
 static int poll_any(const char *call, struct eq_wait *w, ptl_time_t timeout)
 {
     struct ni *ni;
-    int rc = find_queues(call, w->handles, w->size, &ni);
+    int rc = api_find_all(call, w->handles, w->size, HANDLE_EQ, &ni);
     if (rc == PTL_OK && w->event == NULL) {
         rc = api_refuse_call("%s is refused: event is NULL", call);
     }

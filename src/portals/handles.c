@@ -46,6 +46,21 @@ int api_find_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni)
     return rc == PTL_OK ? rc : api_refuse_object(call, handle, HANDLE_NI);
 }
 
+int api_find_all(const char *call, const ptl_handle_any_t *handles, unsigned size,
+                 enum handle_kind kind, struct ni **ni)
+{
+    void *object;
+    int rc = api_find(call, handles[0], kind, ni, &object);
+    for (unsigned i = 1; rc == PTL_OK && i < size; i++) {
+        struct ni *of = NULL;
+        rc = api_find(call, handles[i], kind, &of, &object);
+        if (rc == PTL_OK && of != *ni) {
+            rc = api_refuse_object(call, handles[i], kind);
+        }
+    }
+    return rc;
+}
+
 bool api_lock(const char *call, struct ni *ni, ptl_handle_ni_t handle)
 {
     nic_lock(ni->nic);
