@@ -26,7 +26,7 @@ struct asking {
 };
 
 /* Notes how a call has ended. */
-static void note_end(int code)
+static inline void note_end(int code)
 {
     uint64_t field = code == PTL_OK        ? offsetof(struct notes, done)
                      : code == PTL_ABORTED ? offsetof(struct notes, withdrawn)
@@ -51,7 +51,7 @@ PTL_HANDLER(add_one);
 
 #define NOTED(field) __atomic_load_n(&notes.field, __ATOMIC_ACQUIRE)
 
-static void open_impatient(struct port *p, unsigned kind, int rank, int size)
+static inline void open_impatient(struct port *p, unsigned kind, int rank, int size)
 {
     setenv("PINWHEEL_HPU_PATIENCE_MS", PATIENCE_MS, 1);
     setenv("PINWHEEL_LINGER_MS", "50", 1);
@@ -59,7 +59,7 @@ static void open_impatient(struct port *p, unsigned kind, int rank, int size)
 }
 
 /* An interface of a process that no other one waits for. */
-static void open_alone(struct port *p, ptl_pid_t pid)
+static inline void open_alone(struct port *p, ptl_pid_t pid)
 {
     *p = (struct port){.kind = KIND_MP};
     OK(PtlInit());
@@ -71,8 +71,8 @@ static void open_alone(struct port *p, ptl_pid_t pid)
 }
 
 /* An entry of rank 1 whose handler asks. */
-static ptl_handle_me_t open_entry(struct port *p, ptl_header_handler_t handler, const void *state,
-                                  size_t length)
+static inline ptl_handle_me_t open_entry(struct port *p, ptl_header_handler_t handler,
+                                         const void *state, size_t length)
 {
     ptl_handlers_t h = handler_set(handler, NULL, NULL, state, length, &notes, sizeof(notes));
     ptl_me_t me = port_entry(p, NULL, 0, PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE);
@@ -81,14 +81,14 @@ static ptl_handle_me_t open_entry(struct port *p, ptl_header_handler_t handler, 
     return handler_append(p, &me, &h);
 }
 
-static ptl_handle_me_t open_asking(struct port *p, ptl_process_t target, ptl_pt_index_t pt)
+static inline ptl_handle_me_t open_asking(struct port *p, ptl_process_t target, ptl_pt_index_t pt)
 {
     struct asking s = {target, pt};
     return open_entry(p, add_one, &s, sizeof(s));
 }
 
 /* The word of rank 0 that is added to. */
-static ptl_handle_me_t open_word(struct port *p)
+static inline ptl_handle_me_t open_word(struct port *p)
 {
     ptl_me_t me = port_entry(p, &word, sizeof(word),
                              PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_EVENT_LINK_DISABLE |
@@ -99,13 +99,13 @@ static ptl_handle_me_t open_word(struct port *p)
 }
 
 /* Has the handler of rank 1 ask, and waits until the call has ended. */
-static void ask(struct port *p, ptl_handle_me_t asking)
+static inline void ask(struct port *p, ptl_handle_me_t asking)
 {
     OK(PtlHandlersInvoke(asking, NULL, 0));
     EVENT(p->eq, PTL_EVENT_PUT);
 }
 
-static void check_ends(uint64_t done, uint64_t withdrawn, uint64_t unknown)
+static inline void check_ends(uint64_t done, uint64_t withdrawn, uint64_t unknown)
 {
     CHECK_EQ(NOTED(other), 0);
     CHECK_EQ(NOTED(done), done);

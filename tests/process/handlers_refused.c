@@ -26,7 +26,7 @@ PTEST(nobody_has_the_address, 1)
  * withdrawn is forgotten like any other, and what waits for the next one is sent all the same. */
 PTEST(nobody_has_any_of_the_addresses, 1)
 {
-    enum { ADDRESSES = 300, FIRST = 30000 };
+    enum { ADDRESSES = 300, FIRST = 600 }; /* none that is given to who wants any */
     struct port p;
     setenv("PINWHEEL_CONNECT_MS", "600000", 1);
     setenv("PINWHEEL_HPU_PATIENCE_MS", "1", 1);
@@ -71,12 +71,16 @@ PTL_HANDLER(add_one_again);
 
 PTEST(withdrawn_and_asked_again, 2)
 {
-    enum { WITHDRAWN = 3, FIRST = 1100, PIDS = 30000 };
+    enum { WITHDRAWN = 3 };
     struct port p;
-    ptl_pid_t pid = FIRST + (ptl_pid_t)getppid() % PIDS;
     setenv("PINWHEEL_CONNECT_MS", "600000", 1);
     setenv("PINWHEEL_HPU_PATIENCE_MS", PATIENCE_MS, 1);
     if (rank == 0) {
+        open_alone(&p, PTL_PID_ANY); /* which will be free again */
+        ptl_pid_t pid = p.id[0].phys.pid;
+        OK(PtlNIFini(p.ni));
+        PtlFini();
+        ptest_show(SHOW_PID, pid);
         while (ptest_look(1, SHOW_PROCESS) == 0) {
             ptest_sleep_ms(1);
         }
@@ -88,8 +92,12 @@ PTEST(withdrawn_and_asked_again, 2)
         CHECK(word >= 1 && word <= ptest_look(1, SHOW_WORD));
         port_unlink(&p, entry);
     } else {
+        while (ptest_look(0, SHOW_PID) == 0) {
+            ptest_sleep_ms(1);
+        }
         open_alone(&p, PTL_PID_ANY);
-        ptl_process_t target = {.phys = {.nid = p.id[0].phys.nid, .pid = pid}};
+        ptl_process_t target = {
+            .phys = {.nid = p.id[0].phys.nid, .pid = (ptl_pid_t)ptest_look(0, SHOW_PID)}};
         struct asking s = {target, p.pt};
         ptl_handle_me_t asking = open_entry(&p, add_one_again, &s, sizeof(s));
         OK(PtlHandlersInvoke(asking, NULL, 0));
