@@ -84,7 +84,7 @@ enum { END = -1, BAD = -2, HELP = -3 };
  * end, HELP after it has printed help, BAD after it has printed what is wrong. */
 static int next_option(struct args *a)
 {
-    a->value = NULL;
+    a->value = ""; /* of an option that takes none */
     if (a->next >= a->argc || a->argv[a->next][0] != '-' || a->argv[a->next][1] == '\0') {
         return END;
     }
