@@ -62,7 +62,7 @@ struct args {
     char **argv;
     int next;
     const struct args_option *option; /* the option that was found last */
-    const char *value;                /* its value, NULL if it has none; or the operand */
+    const char *value;                /* its value, "" if it has none; or the operand */
     uint64_t given;                   /* a bit for each option that was given */
 };
 
