@@ -9,6 +9,10 @@
  *             ◄── the same again, its first ─  in a stream of its own
  *             ◄── the rest of the one ───────  the ask is over, and the answer's memory freed
  *             ◄── the rest of the other ─────  goes nowhere
+ *
+ *      rank 1 ── put, its first packets ► rank 0
+ *             ◄── ack ────────────────────────  the put is over; its payload is the fabric's still
+ *             ── the rest ──────────► rank 0
  */
 #include "asking.h"
 
@@ -21,14 +25,17 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-enum { LENGTH = 4000, PACKET_MOST = 65536, SHOW_REST = 16, SHOW_OVER, SHOW_ENDED };
+enum { LENGTH = 4000, PUT_LENGTH = 60000 /* more than leaves without an acknowledgement */ };
+enum { PACKET_MOST = 65536, SHOW_REST = 16, SHOW_OVER, SHOW_ENDED };
 
 /* ---- Rank 0 ---- */
 
 static struct {
     struct fabric_peer *peer;
     struct message ask;
-    bool asked;
+    bool asked, done;
+    bool silent; /* nothing is acknowledged */
+    uint8_t put[PUT_LENGTH];
     unsigned sent;    /* replies whose memory is given back */
     uint32_t open;    /* replies with a lower number than this may pass whole */
     unsigned held_up; /* packets that were not sent */
@@ -44,8 +51,12 @@ ssize_t __wrap_sys_sendto(int fd, const void *from, size_t n, int flags, const s
 static bool is_held_up(const uint8_t *packet, size_t length)
 {
     struct slmp_wire w;
-    bool held = slmp_wire_parse(&w, packet, length) == SLMP_PARSED && w.kind == SLMP_KIND_DATA &&
-                w.channel == FABRIC_RESPONSE && w.offset != 0 && w.id >= end.open;
+    if (slmp_wire_parse(&w, packet, length) != SLMP_PARSED) {
+        return false;
+    }
+    bool held = w.kind == SLMP_KIND_DATA && w.channel == FABRIC_RESPONSE && w.offset != 0 &&
+                w.id >= end.open;
+    held |= end.silent && w.kind == SLMP_KIND_ACK;
     end.held_up += held;
     return held;
 }
@@ -110,9 +121,14 @@ static enum rx_step rx_short(struct nic_peer *p, struct fabric_rx *f, const void
 static enum rx_step rx_header(struct nic_peer *p, struct fabric_rx *f)
 {
     const struct message *m = (const struct message *)f->header;
-    if (m->type == MESSAGE_GET) {
+    if (m->type == MESSAGE_GET || m->type == MESSAGE_PUT) {
         end.ask = *m;
         end.asked = true;
+    }
+    if (m->type == MESSAGE_PUT) {
+        f->sink = RX_DEPOSIT;
+        f->base = end.put;
+        f->room = PUT_LENGTH;
     }
     return RX_GO;
 }
@@ -125,6 +141,7 @@ static enum rx_step rx_packet(struct nic_peer *p, struct fabric_rx *f, void *dat
 
 static enum rx_step rx_done(struct nic_peer *p, struct fabric_rx *f, enum fabric_status status)
 {
+    end.done = status == FABRIC_OK;
     return RX_GO;
 }
 
@@ -172,11 +189,10 @@ static void poll_until_sent(struct fabric *f, unsigned sent_replies)
     }
 }
 
-static void answer_twice(void)
+/* Opens the end and waits until rank 1 asks. */
+static struct fabric *be_asked(size_t packet_size)
 {
-    static uint8_t first[LENGTH], second[LENGTH];
-    struct fabric_tx tx[2];
-    struct options options;
+    static struct options options;
     struct fabric *f;
     struct reason why = {""};
     char error[256];
@@ -187,17 +203,32 @@ static void answer_twice(void)
                                  .options = &options,
                                  .nid = INADDR_LOOPBACK,
                                  .incarnation = 4711,
-                                 .packet_size = 4096,
+                                 .packet_size = packet_size,
                                  .alone = true};
     if (fabric_udp.open(&setup, &f, &pid, &why) != 0) {
         FAIL("%s", why.text);
     }
-    memset(first, 1, sizeof(first));
-    memset(second, 2, sizeof(second));
     ptest_show(SHOW_PID, pid);
     while (!end.asked) {
         fabric_udp.poll(f);
     }
+    return f;
+}
+
+static void poll_until_shown(struct fabric *f, int slot)
+{
+    while (ptest_look(1, slot) == 0) {
+        fabric_udp.poll(f);
+    }
+}
+
+static void answer_twice(void)
+{
+    static uint8_t first[LENGTH], second[LENGTH];
+    struct fabric_tx tx[2];
+    memset(first, 1, sizeof(first));
+    memset(second, 2, sizeof(second));
+    struct fabric *f = be_asked(4096);
     begin_reply(&tx[0], first);
     begin_reply(&tx[1], second);
     for (unsigned before = end.held_up; end.held_up < before + 6;) {
@@ -205,15 +236,30 @@ static void answer_twice(void)
     }
     end.open = 1;
     poll_until_sent(f, 1);
-    while (ptest_look(1, SHOW_ENDED) == 0) {
-        fabric_udp.poll(f);
-    }
+    poll_until_shown(f, SHOW_ENDED);
     end.open = 2;
     poll_until_sent(f, 2);
     ptest_show(SHOW_REST, 1);
-    while (ptest_look(1, SHOW_OVER) == 0) {
+    poll_until_shown(f, SHOW_OVER);
+    fabric_udp.close(f);
+}
+
+static void answer_early(void)
+{
+    end.silent = true;
+    struct fabric *f = be_asked(PACKET_MOST);
+    _Alignas(8) struct message m = {
+        .type = MESSAGE_ACK, .ni = end.ask.ni, .cookie = end.ask.cookie, .length = PUT_LENGTH};
+    CHECK_EQ(fabric_udp.send_short(end.peer, FABRIC_RESPONSE, &m, NULL, 0), SHORT_SENT);
+    poll_until_shown(f, SHOW_ENDED);
+    CHECK(!end.done);
+    end.silent = false;
+    while (!end.done) {
         fabric_udp.poll(f);
     }
+    CHECK_BYTES(end.put, PUT_LENGTH, 1);
+    ptest_show(SHOW_REST, 1);
+    poll_until_shown(f, SHOW_OVER);
     fabric_udp.close(f);
 }
 
@@ -239,28 +285,70 @@ __handler static int get_much(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(get_much);
 
-/* Memory of the length of the answer's, where it was. */
-enum { CHUNKS = 64, CHUNK = LENGTH + 64 };
+struct putting {
+    ptl_process_t target;
+    uint8_t bytes[PUT_LENGTH];
+};
 
-static void ask_once(void)
+__handler static int put_much(const ptl_header_t h, void *state)
+{
+    struct putting *s = state;
+    for (int i = 0; i < PUT_LENGTH; i++) {
+        s->bytes[i] = 1;
+    }
+    note_end(
+        PtlHandlerPutFromDevice(s->bytes, PUT_LENGTH, PTL_ACK_REQ, s->target, BITS, 0, NULL, 0));
+    return DROP;
+}
+PTL_HANDLER(put_much);
+
+enum { CHUNKS = 64 };
+
+/* Takes all memory that was given back of about that length, and fills it. */
+static void fill_memory(uint8_t *chunk[CHUNKS], size_t length)
+{
+    for (int i = 0; i < CHUNKS; i++) {
+        chunk[i] = malloc(length);
+        CHECK(chunk[i] != NULL);
+        memset(chunk[i], 0, length);
+    }
+}
+
+/* It has stayed as it was filled. */
+static void free_memory(uint8_t *chunk[CHUNKS], size_t length)
+{
+    for (int i = 0; i < CHUNKS; i++) {
+        CHECK_BYTES(chunk[i], length, 0);
+        free(chunk[i]);
+    }
+}
+
+static void be_answered(bool early)
 {
     struct port p;
     uint8_t *chunk[CHUNKS];
     setenv("PINWHEEL_HPU_PATIENCE_MS", "3600000", 1); /* it is not patience that ends this */
+    if (early) {
+        setenv("PINWHEEL_PACKET_SIZE", "65536", 1);
+    }
     open_alone(&p, PTL_PID_ANY);
     while (ptest_look(0, SHOW_PID) == 0) {
         ptest_sleep_ms(1);
     }
-    struct getting s = {
-        .target.phys = {.nid = p.id[0].phys.nid, .pid = (ptl_pid_t)ptest_look(0, SHOW_PID)}};
-    ptl_handle_me_t asking = open_entry(&p, get_much, &s, sizeof(s));
+    ptl_process_t target = {
+        .phys = {.nid = p.id[0].phys.nid, .pid = (ptl_pid_t)ptest_look(0, SHOW_PID)}};
+    ptl_handle_me_t asking =
+        early
+            ? open_entry(&p, put_much, &(struct putting){.target = target}, sizeof(struct putting))
+            : open_entry(&p, get_much, &(struct getting){.target = target}, sizeof(struct getting));
     ask(&p, asking);
     check_ends(1, 0, 0);
-    CHECK_EQ(notes.before, 0);
-    for (int i = 0; i < CHUNKS; i++) {
-        chunk[i] = calloc(1, CHUNK);
-        CHECK(chunk[i] != NULL);
+    if (early) {
+        EVENT(p.eq, PTL_EVENT_ACK);
     }
+    size_t length = early ? PUT_LENGTH : LENGTH + 64;
+    fill_memory(chunk, length);
+    CHECK_EQ(notes.before, 0);
     ptest_show(SHOW_ENDED, 1);
     while (ptest_look(0, SHOW_REST) == 0) {
         PtlEQGet(p.eq, &(ptl_event_t){0});
@@ -268,10 +356,7 @@ static void ask_once(void)
     for (int i = 0; i < 1000; i++) {
         PtlEQGet(p.eq, &(ptl_event_t){0});
     }
-    for (int i = 0; i < CHUNKS; i++) {
-        CHECK_BYTES(chunk[i], CHUNK, 0);
-        free(chunk[i]);
-    }
+    free_memory(chunk, length);
     port_unlink(&p, asking);
     OK(PtlNIFini(p.ni));
     PtlFini();
@@ -283,6 +368,15 @@ PTEST(a_second_answer_goes_nowhere, 2)
     if (rank == 0) {
         answer_twice();
     } else {
-        ask_once();
+        be_answered(false);
+    }
+}
+
+PTEST(an_early_answer_frees_nothing_that_leaves, 2)
+{
+    if (rank == 0) {
+        answer_early();
+    } else {
+        be_answered(true);
     }
 }
