@@ -194,6 +194,21 @@ static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire 
     }
 }
 
+/* Enters the session of an OPEN, or, where the OPEN was this engine's own, of the peer's OPENED.
+ * False: there is no room for it. */
+static bool enter(struct slmp_peer *p, const struct slmp_whose *whose, const struct slmp_wire *w,
+                  bool own)
+{
+    if (!slmp_room_join(p, whose)) {
+        return false;
+    }
+    slmp_plain_end(p, SLMP_UNDELIVERABLE);
+    p->token_in = own ? p->opening : (uint32_t)slmp_draw(p->engine) | 1;
+    p->token_out = w->token;
+    p->opened_by = own ? 0 : w->nonce;
+    return slmp_auth_start(p, own, own ? p->drawn : w->number, w->nonce, w->incarnation);
+}
+
 /* Takes an OPEN of the peer with the right nonce: begins a new session, and ends an old one. */
 static void open_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
                          const struct slmp_wire *w)
@@ -207,15 +222,7 @@ static void open_session(struct slmp *e, const struct slmp_address *from, struct
     struct slmp_whose whose = slmp_room_whose(e, from);
     if (!slmp_room_admit(e, &whose) ||
         (p == NULL && (p = slmp_peer_make(e, from, &whose)) == NULL) ||
-        !slmp_room_join(p, &whose)) {
-        e->counters.no_room++;
-        return;
-    }
-    slmp_plain_end(p, SLMP_UNDELIVERABLE);
-    p->token_out = w->token;
-    p->token_in = (uint32_t)slmp_draw(e) | 1;
-    p->opened_by = w->nonce;
-    if (!slmp_auth_start(p, false, w->number, w->nonce, w->incarnation)) {
+        !enter(p, &whose, w, false)) {
         e->counters.no_room++;
         return;
     }
@@ -254,15 +261,7 @@ static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *
         return;
     }
     struct slmp_whose whose = slmp_room_whose(e, &p->address);
-    if (!slmp_room_join(p, &whose)) {
-        e->counters.no_room++;
-        return;
-    }
-    slmp_plain_end(p, SLMP_UNDELIVERABLE);
-    p->token_in = p->opening;
-    p->token_out = w->token;
-    p->opened_by = 0;
-    if (!slmp_auth_start(p, true, p->drawn, w->nonce, w->incarnation)) {
+    if (!enter(p, &whose, w, true)) {
         e->counters.no_room++;
         return;
     }
