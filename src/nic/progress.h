@@ -46,8 +46,8 @@ static inline void nic_step_in(struct nic *nic)
     nic_lock(nic);
     nic->unlocked--;
 }
-/* progress_deadline() is the time in ns until somebody must look again without being rung, `most_ns`
- * at the most; negative: there is no need. */
+/* progress_deadline() is the time in ns until somebody must look again without being rung,
+ * `most_ns` at the most; negative: there is no need. */
 int64_t progress_deadline(struct nic *nic, int64_t most_ns);
 int progress_start(struct nic *nic);
 void progress_stop(struct nic *nic);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The simulated NIC: run.sh CASE PINWHEEL FOLDER-OF-PROGRAMS FOLDER-OF-EXAMPLES. Times are computed by
 # hand from the table of docs/sim-nic.md.
+# shellcheck disable=SC2317  # each case is a function, called by the name that it was given
 set -u
 case=$1 pinwheel=$2 programs=$3 examples=$4
 status=0
@@ -47,16 +48,16 @@ examples() {
     for ranks in 2 4; do
         for e in accumulate allreduce chain condread ftbcast graph hello_broadcast kvstore pspin \
                  rendezvous strided; do
-            sim -n $ranks --quiet "$examples/$e" > /dev/null || { echo "$e on $ranks" >&2; status=1; }
+            sim -n "$ranks" --quiet "$examples/$e" > /dev/null || { echo "$e on $ranks" >&2; status=1; }
         done
     done
     for e in pingpong textscan hello_handler; do
         sim -n 2 --quiet "$examples/$e" > /dev/null || { echo "$e" >&2; status=1; }
     done
     for ranks in 3 5; do
-        [ ! -x "$examples/raid" ] || sim -n $ranks --quiet "$examples/raid" > /dev/null ||
+        [ ! -x "$examples/raid" ] || sim -n "$ranks" --quiet "$examples/raid" > /dev/null ||
             { echo "raid on $ranks" >&2; status=1; }
-        sim -n $ranks --quiet "$examples/txlog" > /dev/null || { echo "txlog on $ranks" >&2; status=1; }
+        sim -n "$ranks" --quiet "$examples/txlog" > /dev/null || { echo "txlog on $ranks" >&2; status=1; }
     done
 }
 
@@ -71,8 +72,8 @@ again() {
         for i in 1 2; do
             same "$e, run $i" "$first" "$(MORE=$(printf '%0100d' 0) sim -n 4 --json "$examples/$e" 2>&1 | tail -2)"
         done
-        kill $busy
-        wait $busy 2> /dev/null
+        kill "$busy"
+        wait "$busy" 2> /dev/null
     done
 }
 
@@ -80,9 +81,9 @@ again() {
 # made one by one.
 looks() {
     for ns in 0 1 19 20 21 500 1300 1301 100000 1234567; do
-        one=$(sim -n 2 --quiet --no-skip "$programs/simnic_scenes" polls $ns)
+        one=$(sim -n 2 --quiet --no-skip "$programs/simnic_scenes" polls "$ns")
         [ "${one:-0}" -ge $((ns * 1000)) ] || same "polls $ns" "a time" "$one"
-        same "polls $ns" "$one" "$(sim -n 2 --quiet "$programs/simnic_scenes" polls $ns)"
+        same "polls $ns" "$one" "$(sim -n 2 --quiet "$programs/simnic_scenes" polls "$ns")"
     done
 }
 
@@ -92,6 +93,7 @@ scenes() {
     same oneself 1 "$(sim -n 1 --quiet "$s" oneself)"
     same vector 1 "$(sim -n 3 --quiet "$s" vector)"
     same "outside of a simulation" 1 "$("$pinwheel" run -n 2 "$s" polls 1 | grep -c '^[0-9]*$')"
+    # shellcheck disable=SC2016  # the rank's shell is to expand it
     sim -n 3 --quiet sh -c '[ $PMI_RANK != 1 ] || kill -9 $$; exec "$0" polls 5' "$s" > /dev/null 2>&1
     same "a rank is killed" 137 $?
 }
