@@ -221,6 +221,7 @@ static void open_nic(int cores, int core, int64_t home)
     memset(&nic, 0, sizeof(nic));
     nic.process = &process;
     nic.ops = &ops;
+    nic.now = clock_ns;
     nic.doorbell = &doorbell;
     nic.spin_ns = 20000;
     nic.yield_ns = 100000;
