@@ -136,7 +136,9 @@ void traffic_collect(struct coordinator *c)
     for (uint32_t rank = 0; rank < c->setup.ranks; rank++) {
         take_sent(c, rank);
     }
-    qsort(c->departing, c->departing_count, sizeof(*c->departing), by_time);
+    if (c->departing_count != 0) {
+        qsort(c->departing, c->departing_count, sizeof(*c->departing), by_time);
+    }
     for (size_t i = 0; i < c->departing_count; i++) {
         enter(c, c->departing[i].packet);
     }
