@@ -225,7 +225,9 @@ int pinwheel_job_get(struct pinwheel_job *job, const char *key, char *buf, size_
 
 int pinwheel_job_barrier(struct pinwheel_job *job)
 {
-    PtlSimFence(); /* in virtual time the barrier is this; what follows is over when it is asked for */
+    /* In virtual time the barrier is this one; the launcher's is then over as soon as it is asked
+     * for. */
+    PtlSimFence();
     return job->launcher.ops->barrier(&job->launcher);
 }
 

@@ -177,8 +177,8 @@ void sim_clock_skip(struct sim_clock *c)
         return;
     }
     if (start - c->last > SIM_SILENCE && start - c->last < 2 * SIM_SILENCE) {
-        hand_over(c, start,
-                  SIM_POLLS); /* the coordinator knows whether anything can happen at all */
+        /* The coordinator knows whether anything can happen at all. */
+        hand_over(c, start, SIM_POLLS);
     }
     sim_clock_pass(c, start + SIM_SKIP, SIM_POLLS);
     uint64_t passed = c->now > start ? c->now - start : 0, beyond = passed % look;
