@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * HPUs in virtual time: no threads, but events. An HPU is idle, or it is to look for work, or it
- * runs a call:
+ * has a call whose time runs:
  *
- *      idle ──sched_wake()──► look() ──a call──► run() ──its time is over──► end() ─┐
- *        ▲                      │ nothing          device code runs when its time     │
- *        └──────────────────────┘ ◄────────────────begins, native code when it ends──┘
+ *      idle ──sched_wake()──► look() ──there is a call, and its time passes──► end() ─┐
+ *        ▲                      │ ▲                                                   │
+ *        └────────nothing───────┘ └────────────────there may be more──────────────────┘
+ *
+ * Device code runs in look(), when its time begins; native code runs in end().
  *
  * Of HPUs that may run a call, and are idle, the one with the lowest number looks first.
  */
@@ -16,19 +18,16 @@
 
 static void look(void *hpu);
 
-static void at(struct hpu *h, uint64_t after, void (*happen)(void *))
+static bool at(struct hpu *h, uint64_t after, void (*happen)(void *))
 {
     const struct hpu_sched_time *t = h->sched->time;
-    if (!t->at(t->arg, t->now(t->arg) + after, happen, h)) {
-        happen(h); /* without memory for an event nothing is lost but time */
-    }
+    return t->at(t->arg, t->now(t->arg) + after, happen, h);
 }
 
 static void look_after(struct hpu *h, uint64_t after)
 {
     if (!h->at.due && h->at.exec == NULL) {
-        h->at.due = true;
-        at(h, after, look);
+        h->at.due = at(h, after, look); /* if memory is short, the next call wakes it */
     }
 }
 
@@ -105,7 +104,9 @@ static void look(void *hpu)
         h->at.code = hpu_exec_run(exec);
         h->at.took = (cycles_of(exec) - h->at.cycles) * 1000000 / s->time->clock_mhz;
     }
-    at(h, h->at.took, end);
+    if (!at(h, h->at.took, end)) {
+        end(h); /* at once, since memory is short: nothing is lost but time */
+    }
 }
 
 struct hpu_sched *hpu_sched_create_virtual(struct hpu_pool *pool, unsigned hpus,

@@ -121,29 +121,24 @@ static const struct fabric_time *process_time(void)
     return fabric != NULL && strcmp(fabric, fabric_sim.name) == 0 && time->nid() != 0 ? time : NULL;
 }
 
-static struct nic *nic_of(struct process *p)
-{
-    return p != NULL ? p->nics[0] : NULL;
-}
-
 uint64_t timed_now(void)
 {
     const struct fabric_time *time = process_time();
     return (uint64_t)(time != NULL ? time->clock_ps() : clock_ns() * 1000);
 }
 
-/* Calls what lets time pass, with the lock of the NIC, if there is one. */
-static void let_pass(struct process *p, void (*fence)(void), void (*compute)(uint64_t), uint64_t ps)
+/* Time passes under the lock of the NIC, if the process has one: enter() takes it. */
+static struct nic *enter(struct process *p)
 {
-    struct nic *nic = nic_of(p);
+    struct nic *nic = p != NULL ? p->nics[0] : NULL;
     if (nic != NULL) {
         nic_lock(nic);
     }
-    if (fence != NULL) {
-        fence();
-    } else {
-        compute(ps);
-    }
+    return nic;
+}
+
+static void leave(struct nic *nic)
+{
     if (nic != NULL) {
         nic_unlock(nic);
     }
@@ -153,7 +148,9 @@ void timed_compute(struct process *p, uint64_t ps)
 {
     const struct fabric_time *time = process_time();
     if (time != NULL) {
-        let_pass(p, NULL, time->compute, ps);
+        struct nic *nic = enter(p);
+        time->compute(ps);
+        leave(nic);
     }
 }
 
@@ -161,6 +158,8 @@ void timed_fence(struct process *p)
 {
     const struct fabric_time *time = process_time();
     if (time != NULL) {
-        let_pass(p, time->fence, NULL, 0);
+        struct nic *nic = enter(p);
+        time->fence();
+        leave(nic);
     }
 }

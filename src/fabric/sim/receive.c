@@ -51,16 +51,19 @@ static void issue(struct arrival *a, uint64_t bytes)
     struct sim_fabric *f = a->peer->fabric;
     const struct sim_machine *m = sim_machine(f->clock);
     struct transfer *t = malloc(sizeof(*t));
-    if (t == NULL) {
-        a->deposited += bytes; /* at once: nothing is lost but time */
-        return;
-    }
     uint64_t now = f->clock->now, start = now > f->dma_free ? now : f->dma_free;
     uint64_t taken = sim_bytes_ps(bytes != 0 ? bytes : 1, m->dma_byte);
     f->dma_free = start + taken;
     f->clock->me->counts.dma += taken;
-    *t = (struct transfer){a, bytes};
-    a->transfers += sim_clock_at(f->clock, start + m->dma, transferred, t, true);
+    if (t != NULL) {
+        *t = (struct transfer){a, bytes};
+    }
+    if (t != NULL && sim_clock_at(f->clock, start + m->dma, transferred, t, true)) {
+        a->transfers++;
+        return;
+    }
+    free(t);
+    a->deposited += bytes; /* at once, since memory is short: nothing is lost but time */
 }
 
 /* ---- a source of the receive machine ---- */

@@ -125,8 +125,6 @@ static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
     size_t n =
         d->length - d->moved < f->setup.packet_size ? d->length - d->moved : f->setup.packet_size;
     int rc = d->tx != NULL ? read_payload(d->tx, &d->cursor, d->moved, p->data, n) : 0;
-    enum fabric_status fault =
-        d->tx != NULL && d->tx->fault != FABRIC_OK ? d->tx->fault : FABRIC_SEGV;
     if (d->tx == NULL) {
         memcpy(p->data, d->own + d->moved, n);
     }
@@ -142,7 +140,7 @@ static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
     memcpy(p->header, d->header, FABRIC_HEADER);
     sim_clock_sent(f->clock, p->time);
     d->moved = rc == 0 ? d->moved + n : d->length;
-    return rc == 0 ? FABRIC_OK : fault;
+    return rc == 0 ? FABRIC_OK : d->tx->fault != FABRIC_OK ? d->tx->fault : FABRIC_SEGV;
 }
 
 static void end_departure(struct departure *d, enum fabric_status status)

@@ -103,7 +103,7 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
         return reason_say(
             why, -EINVAL,
             "PINWHEEL_PACKET_SIZE=%zu is longer than a packet of the simulated network, "
-            "%u: unset it, or `pinwheel sim --packet`",
+            "%u: unset it, or set it to less",
             setup->packet_size, clock->segment->packet);
     }
     struct sim_fabric *f = calloc(1, sizeof(*f));
