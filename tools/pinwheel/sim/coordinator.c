@@ -165,11 +165,14 @@ static bool step_network(struct coordinator *c, struct least *l, uint64_t *event
 {
     *l = find_least(c);
     while (net_next(c->net, event) && *event < l->first) {
+        uint64_t announced = c->serial;
         if (net_step(c->net) != 0) {
             c->memory_short = true;
             return false;
         }
-        *l = find_least(c);
+        if (c->serial != announced) {
+            *l = find_least(c); /* a packet comes to a rank, which may be the next one now */
+        }
     }
     if (!net_next(c->net, event)) {
         *event = SIM_NEVER;
@@ -187,6 +190,16 @@ static const char *const waits[] = {[SIM_COMPUTES] = "computes",
                                     [SIM_POLLS] = "polls",
                                     [SIM_IN_FENCE] = "is in a barrier"};
 
+/* Kills the ranks that are left. One that never came has no process number that is known. */
+static void kill_ranks(const struct coordinator *c)
+{
+    for (uint32_t i = 0; i < c->setup.ranks; i++) {
+        if (!c->players[i].gone) {
+            kill((pid_t)rank_of(c, i)->pid, SIGKILL);
+        }
+    }
+}
+
 /* Nothing will ever happen: says who waits, and ends all. */
 static void end_stuck(struct coordinator *c)
 {
@@ -199,11 +212,7 @@ static void end_stuck(struct coordinator *c)
                     (double)r->now / 1e6);
         }
     }
-    for (uint32_t i = 0; i < c->setup.ranks; i++) {
-        if (!c->players[i].gone) {
-            kill((pid_t)rank_of(c, i)->pid, SIGKILL);
-        }
-    }
+    kill_ranks(c);
 }
 
 /* Whether all ranks that are left only look at nothing, for long, or wait for ever. */
@@ -263,9 +272,7 @@ void *coordinate(void *coordinator)
         fprintf(stderr, net_overflow(c->net)
                             ? "pinwheel sim: a time passes 2^63 - 1 ps, 106 days: the job ends\n"
                             : "pinwheel sim: no memory for the packets of the network\n");
-        for (uint32_t i = 0; i < c->setup.ranks; i++) {
-            kill((pid_t)rank_of(c, i)->pid, SIGKILL);
-        }
+        kill_ranks(c);
     }
     return NULL;
 }
