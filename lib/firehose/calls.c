@@ -6,19 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct stripe *own_stripe(struct pw_firehose *f)
+/* Counts one in the calling thread's stripe; `counter` is the offset of the counter. */
+static void count(struct pw_firehose *f, size_t counter)
 {
-    static _Atomic unsigned next;
-    static _Thread_local unsigned own;
-    if (own == 0) {
-        own = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % STRIPES + 1;
+    uint32_t slot = lock_slot != LOCK_SLOTS ? lock_slot : lock_take_slot();
+    _Atomic uint64_t *at = (_Atomic uint64_t *)((char *)&f->stripes[slot] + counter);
+    if (slot != LOCK_SLOTS) {
+        uint64_t before = atomic_load_explicit(at, memory_order_relaxed);
+        atomic_store_explicit(at, before + 1, memory_order_relaxed);
+    } else {
+        atomic_fetch_add_explicit(at, 1, memory_order_relaxed);
     }
-    return &f->stripes[own - 1];
-}
-
-static void count(_Atomic uint64_t *counter)
-{
-    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
 static int refuse(struct pw_firehose *f, int error)
@@ -76,14 +74,6 @@ static int check(struct pw_firehose *f, unsigned node, bool remote,
     return state_of(r) != R_FREE ? refuse(f, -EBUSY) : 0;
 }
 
-static void set_range(struct pw_firehose_request *r, unsigned node, const struct pin_range *range)
-{
-    r->addr = range->addr;
-    r->len = range->len;
-    r->node = node;
-    memcpy(r->handle, range->handle, sizeof(r->handle));
-}
-
 static bool fast(struct pw_firehose *f, unsigned node, uint64_t addr, uint64_t len,
                  struct pw_firehose_request *r)
 {
@@ -95,25 +85,23 @@ static bool fast(struct pw_firehose *f, unsigned node, uint64_t addr, uint64_t l
     if (x == NULL) {
         return false;
     }
-    struct pin_range range;
-    pin_entry_range(x, &range);
-    set_range(r, node, &range);
+    pin_entry_parts(x, &r->addr, &r->len, r->handle);
+    r->node = node;
     r->internal[1] = (uint64_t)(uintptr_t)x;
     r->internal[2] = generation;
     set_state(r, R_FAST);
-    struct stripe *s = own_stripe(f);
-    count(node == f->config.self ? &s->local : &s->remote);
+    count(f, node == f->config.self ? offsetof(struct stripe, local)
+                                    : offsetof(struct stripe, remote));
     return true;
 }
 
 /* Sets the request to the range that its call has pinned. The caller holds the lock. */
 static void hold(struct pw_firehose_request *r, const struct call *c)
 {
-    struct pin_range range;
-    pin_entry_range(c->engine.uses[0].entry, &range);
-    range.addr = c->engine.addr;
-    range.len = c->engine.len;
-    set_range(r, c->engine.node, &range);
+    pin_entry_parts(c->engine.uses[0].entry, &r->addr, &r->len, r->handle);
+    r->addr = c->engine.addr;
+    r->len = c->engine.len;
+    r->node = c->engine.node;
     set_state(r, R_HELD);
 }
 
@@ -353,9 +341,9 @@ static int release_fast(struct pw_firehose *f, struct pw_firehose_request *r)
 {
     struct pin_entry *x = (struct pin_entry *)(uintptr_t)r->internal[1];
     uint32_t generation = (uint32_t)r->internal[2];
-    struct stripe *s = own_stripe(f);
     int error;
-    count(r->node == f->config.self ? &s->local_release : &s->remote_release);
+    count(f, r->node == f->config.self ? offsetof(struct stripe, local_release)
+                                       : offsetof(struct stripe, remote_release));
     if (pin_drop(f->pin, x, generation, &error)) {
         return error == 0 ? 0 : refuse(f, error);
     }

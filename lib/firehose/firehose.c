@@ -276,7 +276,7 @@ int pw_firehose_init(const struct pw_firehose_config *config, struct pw_firehose
 static uint64_t sum(struct pw_firehose *f, size_t counter)
 {
     uint64_t all = 0;
-    for (unsigned i = 0; i < STRIPES; i++) {
+    for (unsigned i = 0; i <= LOCK_SLOTS; i++) {
         _Atomic uint64_t *at = (_Atomic uint64_t *)((char *)&f->stripes[i] + counter);
         all += atomic_load_explicit(at, memory_order_relaxed);
     }

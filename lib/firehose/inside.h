@@ -12,13 +12,12 @@
 #define FIREHOSE_INSIDE_H
 
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/mutex.h"
 #include "pin/pin.h"
 #include "pinwheel_firehose.h"
 
 #include <stdatomic.h>
-
-enum { STRIPES = 64 };
 
 /* State of a request, in its internal[0]. */
 enum { R_FREE, R_FAST, R_HELD, R_AWAITED };
@@ -41,8 +40,8 @@ struct call {
     unsigned char args[PW_FIREHOSE_ARGS];
 };
 
-/* Counts of hits and releases without the lock. Threads are spread over the stripes, so that they
- * seldom write to the same cache line. */
+/* Counts of hits and releases without the lock. A thread with an owner slot (base/lock.h) has the
+ * stripe of that number, which no other thread writes; all other threads share the last one. */
 struct stripe {
     _Alignas(64) _Atomic uint64_t local, remote, local_release, remote_release;
 };
@@ -72,14 +71,14 @@ struct pw_firehose {
     _Atomic bool work; /* firehose_run() has something to do */
     uint64_t token, request_alloc;
     bool verbose;
-    struct stripe stripes[STRIPES];
+    struct stripe stripes[LOCK_SLOTS + 1];
 };
 
 /* set in tokens of messages that only ask for a remote callback */
 #define TOKEN_CALLBACK (UINT64_C(1) << 63)
 
 /* messages.c */
-extern _Thread_local unsigned firehose_in_callback;
+extern _Thread_local unsigned firehose_in_callback __attribute__((tls_model("initial-exec")));
 void firehose_wake(struct pw_firehose *f);
 void firehose_ended(struct pw_firehose *f, struct list *ended);
 int firehose_move(struct pw_firehose *f, const struct pw_firehose_region *unpins, size_t u,

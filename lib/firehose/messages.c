@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Thread_local unsigned firehose_in_callback;
+_Thread_local unsigned firehose_in_callback __attribute__((tls_model("initial-exec")));
 
 static void range_to_region(struct pw_firehose_region *to, const struct pin_range *from)
 {

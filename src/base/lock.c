@@ -30,9 +30,7 @@ static void make_slot_key(void)
     slot_key_works = thread_key_create(&slot_key, leave_slot) == 0;
 }
 
-/* Returns the owner slot of the calling thread, which gets a free one if it has none; LOCK_SLOTS if
- * there is none left. */
-static uint32_t take_slot(void)
+uint32_t lock_take_slot(void)
 {
     once(&slot_once, make_slot_key);
     uint32_t taken = atomic_load(&slots);
@@ -68,7 +66,7 @@ void lock_fork(void)
  * lock by the bias, and `held` stays 1. */
 static void grant_bias(struct lock *l)
 {
-    uint32_t slot = take_slot();
+    uint32_t slot = lock_take_slot();
     if (slot == LOCK_SLOTS) {
         return;
     }

@@ -62,6 +62,10 @@ void lock_setup(void);
  * threads. */
 void lock_fork(void);
 
+/* lock_take_slot() returns the owner slot of the calling thread, which gets a free one if it has
+ * none; LOCK_SLOTS if there is none left. */
+uint32_t lock_take_slot(void);
+
 /* The slow halves. lock_wait() takes the lock, if need be sleeping. lock_give_held() gives a lock
  * that was not entered with the bias, and wakes a thread that sleeps for it. lock_retake() takes
  * the lock if no thread is in it, or from the thread that has the bias, without sleeping. */

@@ -143,6 +143,7 @@ struct pin_entry *pin_take(struct pin *pin, uint32_t node, uint64_t addr, uint64
 bool pin_drop(struct pin *pin, struct pin_entry *entry, uint32_t generation, int *error);
 int pin_drop_locked(struct pin *pin, struct pin_entry *entry, uint32_t generation);
 void pin_entry_range(const struct pin_entry *entry, struct pin_range *range);
+void pin_entry_parts(const struct pin_entry *entry, uint64_t *addr, uint64_t *len, uint8_t *handle);
 
 /* pin_begin() asks for a pinned range on `node`; for a local pin that is this node. It returns a
  * step or a negative errno value:

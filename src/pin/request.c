@@ -468,22 +468,22 @@ void pin_release(struct pin *p, struct pin_request *r)
     request_free(r);
 }
 
-static void range_of(const struct pin_entry *x, struct pin_range *range)
+void pin_entry_parts(const struct pin_entry *x, uint64_t *addr, uint64_t *len, uint8_t *handle)
 {
-    range->addr = entry_addr(x);
-    range->len = entry_len(x);
-    memcpy(range->handle, x->handle, sizeof(range->handle));
+    *addr = entry_addr(x);
+    *len = entry_len(x);
+    memcpy(handle, x->handle, PIN_HANDLE);
 }
 
 void pin_entry_range(const struct pin_entry *x, struct pin_range *range)
 {
-    range_of(x, range);
+    pin_entry_parts(x, &range->addr, &range->len, range->handle);
 }
 
 uint32_t pin_unpins(const struct pin_request *r, struct pin_range *ranges)
 {
     for (uint32_t i = 0; i < r->victim_count; i++) {
-        range_of(r->victims[i], &ranges[i]);
+        pin_entry_range(r->victims[i], &ranges[i]);
     }
     return r->victim_count;
 }
@@ -493,7 +493,7 @@ uint32_t pin_pins(const struct pin_request *r, struct pin_range *ranges)
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->count; i++) {
         if (r->uses[i].fresh) {
-            range_of(r->uses[i].entry, &ranges[n++]);
+            pin_entry_range(r->uses[i].entry, &ranges[n++]);
         }
     }
     return n;
