@@ -43,6 +43,33 @@ times() {
     pingpong 671940 --hop-latency 10ns "$p" rdma 8
 }
 
+# Without costs of the NIC a program takes the time of its schedule in `pinwheel goal run`, in the
+# same network; and on one switch that of the LogGOPS model, whose L is the way through it.
+zero() {
+    # goal SCHEDULE BYTES RANKS OPTION...: the finish in ps
+    goal() {
+        "$pinwheel" goal gen --ranks "$3" --size "$2" -o "$work/goal" "$1" > /dev/null &&
+            "$pinwheel" goal run --parameters spin --json "${@:4}" "$work/goal" |
+            sed -n 's/.*"max_ns": *\([0-9.]*\).*/\1/p' | awk '{printf "%.0f\n", $1 * 1000}'
+    }
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    for one in "binomial binomialtreebcast" "dissemination dissemination" "ring allgather_ring"; do
+        program=${one% *} schedule=${one#* }
+        for size in "2 8" "5 8" "16 0" "16 8" "24 8" "13 4096" "8 4097" "6 65535"; do
+            ranks=${size% *} bytes=${size#* }
+            wanted=$(goal "$schedule" "$bytes" "$ranks" --network=fattree:radix=36)
+            same "$program $size" "${wanted:-none}" \
+                "$(sim -n "$ranks" --quiet --nic zero "$programs/simnic_collectives" "$program" "$bytes" |
+                    sort -n | tail -1)"
+        done
+        wanted=$(goal "$schedule" 8 16)
+        same "$program on a switch" "${wanted:-none}" \
+            "$(sim -n 16 --quiet --nic zero --network fattree:radix=16,levels=1 --hop-latency 216.8ns \
+                "$programs/simnic_collectives" "$program" 8 | sort -n | tail -1)"
+    done
+}
+
 # The handler examples check their own results.
 examples() {
     for ranks in 2 4; do
@@ -114,15 +141,70 @@ stuck() {
     esac
 }
 
-refused() {
-    refuses() {
-        said=$("${@:3}" 2>&1)
-        same "$1, status" "$2" $?
-        case $said in
-        *"$1"*) ;;
-        *) same "$1" "$1" "$said" ;;
-        esac
+# refuses LINE STATUS COMMAND...
+refuses() {
+    said=$("${@:3}" 2>&1)
+    same "$1, status" "$2" $?
+    case $said in
+    *"$1"*) ;;
+    *) same "$1" "$1" "$said" ;;
+    esac
+}
+
+# Machines of files: the same as by name, and what is wrong in them.
+machines() {
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    # machine LINE...: writes the file
+    machine() {
+        printf '%s\n' "$@" > "$work/m.toml"
     }
+    pingpong() {
+        same "$1" "$2" "$(sim -n 2 --quiet --nic "$work/m.toml" "$programs/simnic_pingpong" rdma 8 2>&1)"
+    }
+    wrong() {
+        machine "${@:2}"
+        refuses "$1" 2 "$pinwheel" sim --nic "$work/m.toml" true
+    }
+    all=('o = "65ns"' 'o_receive = 0' 'g = 6.7' "G = '20ps/B'" 'model = "packets"' 'match = "30ns"'
+         'cam = "2ns"' 'dma_latency = "0.25us" # PCIe' 'dma_byte = "15.6ps"' 'look = "20ns"'
+         'handler = "10ns"' 'hpus = 4' 'clock = "2.5GHz"' 'timing = "arm"')
+    machine '# all of it' '' "${all[@]}"
+    pingpong "a file with all keys" 711940
+    machine 'base = "discrete"' 'dma_latency = 50'
+    pingpong "a file with a base" 311940
+    machine 'base = "discrete"' 'G = "400Gbit/s"' $'o = 1_065\r'
+    pingpong "a rate, underscores" 1711940
+    for i in "${!all[@]}"; do
+        key=${all[$i]%% *}
+        wrong "m.toml: $key is missing: add a line such as $key = " "${all[@]:0:$i}" "${all[@]:$((i + 1))}"
+        wrong "m.toml:2: $key = nonsense: must be" 'base = "zero"' "$key = \"nonsense\""
+        wrong "m.toml:3: $key = " 'base = "zero"' "${all[$i]}" "${all[$i]}"
+    done
+    wrong 'm.toml:2: HPUs = 4: unknown key; keys are base, o, o_receive, g' 'base = "zero"' 'HPUs = 4'
+    wrong 'm.toml:2: hpus = 0: must be a number of 1 to 64' 'base = "zero"' 'hpus = 0'
+    wrong 'm.toml:2: hpus = 65: must be' 'base = "zero"' 'hpus = 65'
+    wrong 'm.toml:2: look = 0.999: must be a time of 1000 ps' 'base = "zero"' 'look = 0.999'
+    wrong 'm.toml:2: G = 0: must be the time of a byte, more than 0' 'base = "zero"' 'G = 0'
+    wrong 'm.toml:2: o = 2s: must be' 'base = "zero"' 'o = "2s"'
+    wrong 'm.toml:2: clock = 0GHz: must be a clock' 'base = "zero"' 'clock = "0GHz"'
+    wrong 'm.toml:2: clock = 2.5: must be a clock' 'base = "zero"' 'clock = 2.5'
+    wrong 'm.toml:2: base = "zero": must be the first' 'o = 1' 'base = "zero"'
+    wrong 'm.toml:1: base = "toy": must be the first' 'base = "toy"'
+    wrong 'm.toml:1: tables are not read' '[nic]'
+    wrong "m.toml:1: '=' is missing" 'o 65'
+    wrong 'm.toml:1: the value is missing' 'o ='
+    wrong 'm.toml:1: the string has no closing' 'o = "65'
+    wrong 'm.toml:1: something stands behind' 'o = 65 ns'
+    wrong 'm.toml:1: escapes are not read' 'o = "6\5"'
+    wrong 'm.toml:1: a value is a number' 'o = [1]'
+    wrong 'm.toml:1: an underscore' 'o = 1__0'
+    wrong 'm.toml:1: a line is KEY = VALUE' '= 65'
+    refuses "$work/none.toml: cannot be read" 2 "$pinwheel" sim --nic "$work/none.toml" true
+    refuses "--nic toy: must be discrete, integrated, zero or pspin" 2 "$pinwheel" sim --nic toy true
+}
+
+refused() {
     refuses "no PROGRAM given" 2 "$pinwheel" sim -n 2
     refuses "--cable-latency 0" 2 "$pinwheel" sim --cable-latency 0 true
     refuses "--network" 2 "$pinwheel" sim --network nonsense true

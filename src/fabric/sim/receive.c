@@ -124,10 +124,22 @@ static void leave_channel(struct arrival *a)
     list_init(&a->link);
 }
 
+/* What has come takes the host's time, before the program can go on with it. */
+static void host_takes(const struct arrival *a)
+{
+    struct sim_fabric *f = a->peer->fabric;
+    uint64_t o = sim_machine(f->clock)->o_receive;
+    if (a->channel->class == FABRIC_REQUEST && a->deposits && o != 0) {
+        f->clock->debt += o;
+        f->setup.up->time_used(f->setup.nic);
+    }
+}
+
 static void sim_over(struct rx_machine *m)
 {
     struct arrival *a = arrival_of(m);
     struct list *arrivals = &a->channel->arrivals;
+    host_takes(a);
     leave_channel(a);
     for (struct list *l = arrivals->next; l != arrivals; l = l->next) {
         container_of(l, struct arrival, link)->m.turn = false;
@@ -286,6 +298,23 @@ static void ready(void *held)
     free(h);
 }
 
+/* When the last byte of a packet is behind the receiving side of a NIC, which takes one message
+ * after the other as the LogGOPS model has it: g, and G for each byte after the first. */
+static uint64_t through_port(struct sim_fabric *f, const struct sim_packet *p)
+{
+    const struct sim_machine *m = sim_machine(f->clock);
+    struct sim_taking *t = &f->taking[p->from * FABRIC_CLASSES + p->class];
+    uint64_t tail = sim_bytes_ps(p->bytes != 0 ? p->bytes - 1 : 0, m->byte);
+    if (!t->any || t->message != p->message) {
+        uint64_t first = p->time - tail;
+        *t = (struct sim_taking){true, p->message,
+                                 first > f->ingress_free ? first : f->ingress_free};
+        f->ingress_free = t->begin + m->g + sim_bytes_ps(p->total != 0 ? p->total - 1 : 0, m->byte);
+    }
+    uint64_t at = t->begin + sim_bytes_ps(p->offset, m->byte) + tail;
+    return at > p->time ? at : p->time;
+}
+
 /* No packet is ready before those that its sender sent before it. */
 void sim_take_packet(void *fabric, const struct sim_packet *p)
 {
@@ -294,7 +323,8 @@ void sim_take_packet(void *fabric, const struct sim_packet *p)
     struct held *h = malloc(sizeof(*h));
     if (h != NULL) {
         uint64_t *last = &f->ready[p->from * FABRIC_CLASSES + p->class];
-        uint64_t at = p->time + (p->offset == 0 ? m->match : m->cam);
+        uint64_t at =
+            (m->loggops != 0 ? through_port(f, p) : p->time) + (p->offset == 0 ? m->match : m->cam);
         *last = at > *last ? at : *last;
         h->fabric = f;
         memcpy(&h->packet, p, offsetof(struct sim_packet, data) + p->bytes);

@@ -33,7 +33,8 @@ enum { SIM_PACKET = 4096, SIM_PACKETS = 64, SIM_HPUS = 64, SIM_RANKS_MOST = 4096
 /* The machine that every rank is: times in ps, of a byte in 1e-6 ps. */
 struct sim_machine {
     uint64_t o;             /* of the host, to start an operation */
-    uint64_t g;             /* between two packets that a NIC sends */
+    uint64_t o_receive;     /* of the host, for a message that has come */
+    uint64_t g;             /* between two packets, or messages, that a NIC sends */
     uint64_t byte;          /* of a byte on a cable */
     uint64_t match, cam;    /* after the last byte: of a message's first packet, of others */
     uint64_t dma, dma_byte; /* latency; time that a byte takes the DMA engine */
@@ -41,6 +42,8 @@ struct sim_machine {
     uint64_t handler;       /* of a handler without device code */
     uint32_t hpus;
     uint32_t clock_mhz; /* of an HPU */
+    uint32_t timing;    /* number of the table of rv32_timings[] that counts its cycles */
+    uint32_t loggops;   /* g is between messages, on both sides, as in docs/loggops-model.md */
     uint32_t no_skip;   /* looks at nothing are made one by one */
 };
 

@@ -154,6 +154,17 @@ static void end_departure(struct departure *d, enum fabric_status status)
     }
 }
 
+/* How long a packet of n bytes takes the port. Of the LogGOPS model a message does, for g and its
+ * bytes after the first. */
+static uint64_t taken_by(const struct sim_machine *m, uint64_t n, bool last)
+{
+    if (m->loggops != 0) {
+        return last ? m->g + sim_bytes_ps(n != 0 ? n - 1 : 0, m->byte) : sim_bytes_ps(n, m->byte);
+    }
+    uint64_t bytes = sim_bytes_ps(n, m->byte > m->dma_byte ? m->byte : m->dma_byte);
+    return bytes > m->g ? bytes : m->g;
+}
+
 static void egress(void *fabric)
 {
     struct sim_fabric *f = fabric;
@@ -170,9 +181,7 @@ static void egress(void *fabric)
     struct sim_counts *counts = &f->clock->me->counts;
     uint64_t before = d->moved;
     enum fabric_status status = make_packet(f, d);
-    uint64_t n = d->moved - before, slower = m->byte > m->dma_byte ? m->byte : m->dma_byte;
-    uint64_t taken = sim_bytes_ps(n, slower);
-    taken = taken > m->g ? taken : m->g;
+    uint64_t n = d->moved - before, taken = taken_by(m, n, d->moved == d->length);
     f->egress_free = f->clock->now + taken;
     counts->egress += taken;
     counts->packets++;

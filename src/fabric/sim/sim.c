@@ -108,11 +108,14 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
     }
     struct sim_fabric *f = calloc(1, sizeof(*f));
     void *stats = aligned_alloc(4096, FABRIC_STATS);
-    uint64_t *ready = calloc((size_t)clock->segment->ranks * FABRIC_CLASSES, sizeof(*ready));
-    if (f == NULL || stats == NULL || ready == NULL) {
+    size_t channels = (size_t)clock->segment->ranks * FABRIC_CLASSES;
+    uint64_t *ready = calloc(channels, sizeof(*ready));
+    struct sim_taking *taking = calloc(channels, sizeof(*taking));
+    if (f == NULL || stats == NULL || ready == NULL || taking == NULL) {
         free(f);
         free(stats);
         free(ready);
+        free(taking);
         return -ENOMEM;
     }
     memset(stats, 0, FABRIC_STATS);
@@ -120,6 +123,7 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
     f->setup = *setup;
     f->stats = stats;
     f->ready = ready;
+    f->taking = taking;
     list_init(&f->peers);
     list_init(&f->departures);
     struct sim_rank *me = clock->me;
@@ -150,6 +154,7 @@ static void sim_close(struct fabric *fabric)
     }
     free(f->stats);
     free(f->ready);
+    free(f->taking);
     free(f);
 }
 

@@ -63,6 +63,13 @@ struct sim_peer {
     struct sim_channel channel[FABRIC_CLASSES];
 };
 
+/* The message that the receiving side of a NIC takes of a channel, and since when, in the LogGOPS
+ * model. */
+struct sim_taking {
+    bool any;
+    uint64_t message, begin;
+};
+
 struct sim_fabric {
     struct sim_clock *clock;
     struct fabric_setup setup;
@@ -71,6 +78,8 @@ struct sim_fabric {
     struct list departures;
     bool egress_due;
     uint64_t egress_free, dma_free; /* when the port, the engine take the next */
+    uint64_t ingress_free;          /* when the receiving side takes the next message */
+    struct sim_taking *taking;      /* by rank and class */
     uint64_t messages;
     uint64_t *ready; /* by rank and class: when the last packet that has come is ready */
     _Atomic uint32_t doorbell;

@@ -6,6 +6,7 @@
 #include "pinwheel/launch/launch.h"
 #include "pinwheel/util/args.h"
 #include "pinwheel/util/json.h"
+#include "profile.h"
 #include "sim/util/parameters.h"
 
 #include <inttypes.h>
@@ -16,12 +17,10 @@
 
 enum { STUCK = 3 };
 
-enum profile { NIC_DISCRETE, NIC_INTEGRATED };
-
 struct sim {
     struct launch launch;
     struct coordinator_setup setup;
-    enum profile nic;
+    struct sim_machine nic;
     const char *network;
     bool json, quiet, no_skip;
 };
@@ -33,33 +32,6 @@ static const char sim_summary[] =
     "line says how long the job took and what was taken most.\n\n"
     "The exit status is that of `pinwheel run`; 3 if ranks wait for what never comes.";
 
-/* The machines of the sPIN paper, section 4: a NIC beside the processor, behind a bus, and one in
- * it. */
-static const struct sim_machine machines[] = {
-    [NIC_DISCRETE] = {.o = 65000,
-                      .g = 6700,
-                      .byte = 20000000,
-                      .match = 30000,
-                      .cam = 2000,
-                      .dma = 250000,
-                      .dma_byte = 15600000,
-                      .look = 20000,
-                      .handler = 10000,
-                      .hpus = 4,
-                      .clock_mhz = 2500},
-    [NIC_INTEGRATED] = {.o = 65000,
-                        .g = 6700,
-                        .byte = 20000000,
-                        .match = 30000,
-                        .cam = 2000,
-                        .dma = 50000,
-                        .dma_byte = 6700000,
-                        .look = 20000,
-                        .handler = 10000,
-                        .hpus = 4,
-                        .clock_mhz = 2500},
-};
-
 static int take_network(struct args *a, void *sim)
 {
     struct sim *s = sim;
@@ -68,6 +40,12 @@ static int take_network(struct args *a, void *sim)
     return net_spec_parse(&s->setup.spec, a->value, error) == 0
                ? ARGS_GO_ON
                : args_error(a, "--network %s", error);
+}
+
+static int take_nic(struct args *a, void *nic)
+{
+    char error[PROFILE_ERROR];
+    return profile_find(a->value, nic, error) == 0 ? ARGS_GO_ON : args_error(a, "--nic %s", error);
 }
 
 static int take_time(struct args *a, void *ps)
@@ -83,8 +61,10 @@ static int take_time(struct args *a, void *ps)
 static const struct args_option sim_options[] = {
     {"-n", "N", "number of ranks, 1 to 4096 (default 1)", ARGS_NUMBER, AT(launch.size), 1,
      SIM_RANKS_MOST},
-    {"--nic", "discrete|integrated",
-     "the NIC of each rank: behind a bus (default), or in the processor", ARGS_CHOICE, AT(nic)},
+    {"--nic", PROFILE_NAMES,
+     "the machine of each rank: its NIC behind a bus (default) or in the processor, one without "
+     "costs, PsPIN, or as a file has it",
+     0, AT(nic), .take = take_nic},
     {"--hpus", "N", "HPUs of a NIC, 1 to 64 (default 4)", ARGS_NUMBER, AT(setup.machine.hpus), 1,
      SIM_HPUS},
     {"--handler", "TIME", "what a call of a handler without device code takes (default 10ns)", 0,
@@ -140,8 +120,8 @@ static void print_text(const struct sim *s, const struct coordinator_result *r)
 /* Starts the job, with the coordinator beside it; returns the exit status. */
 static int simulate(struct sim *s)
 {
-    char path[128], fabric[] = "PINWHEEL_FABRIC=sim";
-    char *environment[] = {path, fabric};
+    char path[128], fabric[] = "PINWHEEL_FABRIC=sim", timing[64];
+    char *environment[] = {path, fabric, timing};
     struct coordinator_result result;
     s->setup.ranks = (uint32_t)s->launch.size;
     struct coordinator *c = coordinator_start(&s->setup);
@@ -150,7 +130,8 @@ static int simulate(struct sim *s)
     }
     snprintf(path, sizeof(path), SIM_VARIABLE "=%s", coordinator_path(c));
     s->launch.environment = environment;
-    s->launch.environment_count = 2;
+    s->launch.environment_count = 3;
+    snprintf(timing, sizeof(timing), "PINWHEEL_HPU_TIMING=%s", profile_timing(&s->setup.machine));
     s->launch.bind = LAUNCH_BIND_NONE;
     s->launch.exited = coordinator_exited;
     s->launch.context = c;
@@ -170,7 +151,7 @@ int command_sim(int argc, char **argv)
                      .operands = "PROGRAM [ARGUMENT]...",
                      .summary = sim_summary,
                      ARGS_OPTIONS(sim_options)};
-    char error[NET_ERROR];
+    char error[(int)NET_ERROR > (int)PROFILE_ERROR ? (int)NET_ERROR : (int)PROFILE_ERROR];
     struct sim s = {
         .launch = {.size = 1},
         .setup = {.net = {.packet = SIM_PACKET,
@@ -180,6 +161,7 @@ int command_sim(int argc, char **argv)
                           .seed = 1}},
     };
     net_spec_parse(&s.setup.spec, "fattree:radix=36", error);
+    profile_find("discrete", &s.nic, error);
     int status = args_parse(&a, argc, argv, &s);
     if (status != ARGS_GO_ON) {
         return status;
@@ -193,7 +175,7 @@ int command_sim(int argc, char **argv)
                               "windows; give it a picosecond or more");
     }
     struct sim_machine given = s.setup.machine;
-    s.setup.machine = machines[s.nic];
+    s.setup.machine = s.nic;
     s.setup.machine.hpus = args_given(&a, "--hpus") ? given.hpus : s.setup.machine.hpus;
     s.setup.machine.handler = args_given(&a, "--handler") ? given.handler : s.setup.machine.handler;
     s.setup.machine.no_skip = s.no_skip;
