@@ -46,6 +46,14 @@ class Ways(unittest.TestCase):
             self.machine.hosts[1].put_from_device(self.message(1, 8))
         self.assertEqual(self.ends(), [(1, 396940), (1, 403640)])
 
+    def test_slow_host_memory(self):
+        # At 40 ps a byte of host memory 4096 B take the port for 163.84 ns.
+        self.machine = Machine(DISCRETE._replace(dma_byte=40_000_000), 4)
+        for _ in range(2):
+            self.machine.hosts[1].put_from_device(self.message(1, 4096))
+        self.ends()
+        self.assertEqual(self.machine.hosts[1].port_free, 2 * 163840)
+
     def test_port_is_taken_message_by_message(self):
         # 8192 B take 163.84 ns, and 8 B come behind them, though ready at the same time. Last
         # bytes at 116.8 + 163.82 = 280.62 and 116.8 + 163.84 + 0.14 = 280.78. The packets are
@@ -96,11 +104,12 @@ class Hpus(unittest.TestCase):
         def handler(time):
             yield self.host.spend(time)
             self.ends.append(self.machine.now)
-        for time in (100, 200, 300, 400, 50):  # the fifth gets HPU 0 at 100
+        # The fifth gets HPU 0 at 100, the sixth the same at 150.
+        for time in (100, 200, 300, 400, 50, 60):
             self.host.handle(handler(time))
         self.machine.run()
-        self.assertEqual(self.ends, [100, 150, 200, 300, 400])
-        self.assertEqual(self.host.most_waiting, 1)
+        self.assertEqual(self.ends, [100, 150, 200, 210, 300, 400])
+        self.assertEqual(self.host.most_waiting, 2)
 
     def test_dma(self):
         # A read of 1000 B: 2 · 250 + 15.6 = 515.6, and the engine is taken until 15.6. A write

@@ -20,12 +20,17 @@ import network
 NS = 1000  # ps
 PACKET = 4096
 
-# o, g, match, cam, latency in ps; byte (G) and dma_byte (G_dma) in 1e-6 ps a byte.
-Nic = collections.namedtuple("Nic", "o g byte match cam latency dma_byte hpus")
+# o, g, match, cam, latency in ps; byte (G) and dma_byte (G_dma) in 1e-6 ps a byte; `threads`: an
+# HPU runs others while a handler waits for what it reads from host memory.
+Nic = collections.namedtuple("Nic", "o g byte match cam latency dma_byte hpus threads",
+                             defaults=(False,))
 NICS = {
     "discrete": Nic(65000, 6700, 20 * 10**6, 30000, 2000, 250000, 15_600_000, 4),
     "integrated": Nic(65000, 6700, 20 * 10**6, 30000, 2000, 50000, 6_700_000, 4),
 }
+
+
+Away = collections.namedtuple("Away", "time")
 
 
 def fat_tree(hosts):
@@ -49,6 +54,8 @@ class Message:
 
 
 class Machine:
+    """Network events of a time come before all others, those in the order of their making."""
+
     def __init__(self, nic, hosts, switching="cut-through"):
         self.nic, self.now = nic, 0
         self.events, self.added = [], 0
@@ -96,6 +103,7 @@ class Host:
         self.leave_after(self.cpu_free - self.machine.now + self.machine.nic.latency, message)
 
     def triggered_put(self, message):
+        """Also a reply, which begins when its get has matched."""
         self.leave_after(self.machine.nic.latency, message)
 
     def put_from_host(self, message):
@@ -103,6 +111,11 @@ class Host:
 
     def put_from_device(self, message):
         self.leave_after(0, message)
+
+    def work(self, time, then):
+        """The program computes; what it does next begins after that."""
+        self.cpu_free = max(self.machine.now, self.cpu_free) + time
+        self.machine.at(self.cpu_free, then)
 
     def leave_after(self, delay, message):
         self.machine.at(self.machine.now + delay, lambda: self.leave(message))
@@ -152,7 +165,8 @@ class Host:
         self.written += count
         self.machine.at(begin + self.machine.nic.latency, landed)
 
-    # --- handlers: generators that yield the time at which they go on ---
+    # --- handlers: generators that yield the time at which they go on, or Away(that time) if they
+    # leave their HPU until then ---
 
     def handle(self, handler):
         self.waiting.append(handler)
@@ -165,7 +179,9 @@ class Host:
 
     def go_on(self, hpu, handler):
         until = next(handler, None)
-        if until is not None:
+        if isinstance(until, Away):
+            self.machine.at(until.time, lambda: self.handle(handler))
+        elif until is not None:
             self.machine.at(until, lambda: self.go_on(hpu, handler))
             return
         heapq.heappush(self.free_hpus, hpu)
@@ -182,6 +198,8 @@ class Host:
         return begin + taken
 
     def dma_read(self, count):
+        """Also an atomic operation: the handler goes on when the bytes are there."""
         begin, taken = self.take_engine(count)
         self.read += count
-        return begin + 2 * self.machine.nic.latency + taken
+        there = begin + 2 * self.machine.nic.latency + taken
+        return Away(there) if self.machine.nic.threads else there
