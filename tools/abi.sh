@@ -25,6 +25,7 @@ git -C "$tree" archive "$1" | tar xf - -C "$folder/old" || fail "$1: git has no 
 build() {
     local targets='portals libpinwheel pinwheel'
     [ ! -e "$1/lib/firehose" ] || targets="$targets firehose"
+    [ ! -e "$1/lib/rma" ] || targets="$targets rma"
     # shellcheck disable=SC2086  # the targets are meant to be split
     { cmake -G Ninja -S "$1" -B "$2" -DPINWHEEL_TESTS=OFF -DPINWHEEL_PROFILE=off -DCMAKE_BUILD_TYPE=RelWithDebInfo &&
         cmake --build "$2" --target $targets; } > "$2.log" 2>&1 || fail "$2.log says why $1 does not build"

@@ -14,7 +14,7 @@ first=$!
 cmake --install "$build" --prefix "$work/other" >/dev/null
 wait "$first"
 for p in prefix other; do
-    for f in portals pinwheel pinwheel-firehose; do
+    for f in portals pinwheel pinwheel-firehose pinwheel-rma; do
         grep -qx "prefix=$work/$p" "$work/$p/lib/pkgconfig/$f.pc" ||
             { echo "$f.pc in $work/$p: $(head -1 "$work/$p/lib/pkgconfig/$f.pc")"; exit 1; }
     done
@@ -24,6 +24,8 @@ rm -rf "$work/other"
 for f in include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h include/pinwheel_sim.h include/pinwheel.h \
          include/pinwheel_firehose.h include/firehose.h lib/libpinwheel-firehose.so \
          lib/pkgconfig/pinwheel-firehose.pc share/man/man7/pinwheel_firehose.7 \
+         include/pinwheel_rma.h lib/libpinwheel-rma.so lib/pkgconfig/pinwheel-rma.pc \
+         share/man/man7/pinwheel_rma.7 \
          lib/libportals.so lib/pkgconfig/portals.pc lib/pkgconfig/pinwheel.pc bin/pinwheel \
          share/man/man3/PtlPut.3 share/man/man7/portals4.7 \
          share/pinwheel/examples/graph.c share/pinwheel/handlers/graph.c; do
@@ -51,6 +53,12 @@ $cc ${CFLAGS-} "$source/examples/hello_put.c" -o "$work/hello_put" \
     $(pkg-config --cflags --libs pinwheel) -Wl,-rpath,"$(pkg-config --variable=libdir pinwheel)"
 "$prefix/bin/pinwheel" run -n 2 "$work/hello_put" | grep -q 'rank 1 received'
 
+# A program of a library on top.
+# shellcheck disable=SC2046,SC2086
+$cc ${CFLAGS-} "$source/examples/rma.c" -o "$work/rma" $(pkg-config --cflags --libs pinwheel-rma pinwheel) \
+    -Wl,-rpath,"$prefix/lib"
+"$prefix/bin/pinwheel" run -n 2 "$work/rma" | grep -q 'rank 1 has "a line of rank 0"'
+
 # C++ takes the headers too, each alone.
 for header in "$prefix"/include/*.h; do
     clang -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -include "$header" /dev/null
@@ -61,7 +69,7 @@ cmake_minimum_required(VERSION 3.22)
 project(user C)
 find_package(Pinwheel 0.1 REQUIRED)
 add_executable(user ${SOURCE}/tests/install/user.c)
-target_link_libraries(user Pinwheel::portals Pinwheel::pinwheel Pinwheel::firehose)
+target_link_libraries(user Pinwheel::portals Pinwheel::pinwheel Pinwheel::firehose Pinwheel::rma)
 EOF
 cmake -S "$work" -B "$work/b" -DSOURCE="$source" -DCMAKE_PREFIX_PATH="$prefix" \
       -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="${CFLAGS-}" >/dev/null

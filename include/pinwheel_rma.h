@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pinwheel_rma.h: remote memory access over Portals 4. A process registers memory and gives others
+ * a key of it; with the key they put to that memory, get from it and change it by atomic
+ * operations, while its process does something else.
+ *
+ *      target                                    origin
+ *      pw_rma_register(), pw_rma_key_pack()      pw_rma_key_open()
+ *           │   PW_RMA_KEY bytes, by any means      ▲
+ *           └───────────────────────────────────────┘
+ *                                                pw_rma_put(), ..., pw_rma_flush()
+ *
+ * - Completion. A call returns when its operation has begun. The local buffer is the library's
+ * until the operation is over, which a flush tells for all of a peer's operations, and a request
+ * for one. An operation that is over is done at the target as well.
+ * - Order. Atomic operations of one process on one region are done in the order of their calls.
+ * Puts and gets are ordered by flushes only.
+ * - Atomicity. Atomic operations on one region are atomic for each element of the same type.
+ * - Limits. Operations may have any length: longer ones than the interface takes are cut.
+ * - Errors. Functions that return int return 0 or a negative errno; an error that a call returns
+ * has changed nothing. An operation that fails later gives its request, or else the next flush:
+ *       -EPIPE    the peer has ended, or cannot be reached
+ *       -ESTALE   the region is not registered any more, or the key is of an earlier process
+ *       -EACCES   the region does not allow this; -EPERM: not to this user
+ *       -EFAULT   memory at one of the two ends cannot be accessed
+ *       -EIO      the target's interface refused it for another reason
+ *       -ENOMEM   this process's interface did not take it
+ *   A peer that is only stopped is waited for.
+ * - Threads. Any thread may make any call at any time, but each object (a struct pw_rma, a region,
+ *   a key, a request) must be closed by one thread when no other one uses it.
+ * - Ownership. Requests and buffers are the caller's. The interfaces stay the caller's, too, and
+ *   must be open until pw_rma_close().
+ *
+ * docs/rma.md has an example and the protocols.
+ */
+#ifndef PINWHEEL_RMA_H
+#define PINWHEEL_RMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "portals4.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PW_RMA_EXPORT __attribute__((visibility("default")))
+#else
+#define PW_RMA_EXPORT
+#endif
+
+struct pw_rma;
+struct pw_rma_region;
+struct pw_rma_key;
+struct pw_rma_peer;
+
+/* ---- Opening ---- */
+
+#define PW_RMA_INTERFACES 8u /* interfaces of a struct pw_rma, at most */
+#define PW_RMA_ANY_USER 1u   /* regions can be accessed by processes of any user */
+
+/* `interfaces` are matching interfaces, all of them logical or all physical, and `limits` what
+ * PtlNIInit() has stored for each. All processes have equally many, in the same order: a region is
+ * at one of them, which its key names, and is accessed through the origin's of the same place. */
+struct pw_rma_config {
+    unsigned count;
+    const ptl_handle_ni_t *interfaces;
+    const ptl_ni_limits_t *limits;
+    unsigned flags; /* PW_RMA_ANY_USER */
+};
+
+/* pw_rma_open() prepares for remote memory access: two portal table entries, an event queue and 16
+ * counters at each interface.
+ *   -EINVAL  count is 0 or above PW_RMA_INTERFACES; a flag is unknown; an interface is none or not
+ *            matching; logical interfaces beside physical ones
+ *   -ENOSPC  the interface has no such object left; -ENOMEM */
+PW_RMA_EXPORT int pw_rma_open(const struct pw_rma_config *config, struct pw_rma **rma);
+
+/* pw_rma_close() waits until all operations are over, and frees all that belongs to `rma`.
+ *   -EBUSY  a region is registered, or a key is open */
+PW_RMA_EXPORT int pw_rma_close(struct pw_rma *rma);
+
+/* ---- Regions and keys ---- */
+
+/* What others may do with a region. */
+#define PW_RMA_READ 1u  /* get */
+#define PW_RMA_WRITE 2u /* put, accumulate; and with PW_RMA_READ what does both */
+
+/* pw_rma_register() lets other processes access the `length` bytes at `start`, which must remain
+ * mapped; no bytes are a region, too. Regions may overlap. Those of several interfaces are spread
+ * over them.
+ *   -EINVAL  an access right is unknown or there is none; the range wraps
+ *   -ENOSPC  the interface has no entry left; -ENOMEM */
+PW_RMA_EXPORT int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned access,
+                                  struct pw_rma_region **region);
+
+/* pw_rma_unregister() ends all access to a region. Operations that come later give their origin
+ * -ESTALE.
+ *   -EBUSY  an operation is in progress: call it again. Meanwhile no other one begins */
+PW_RMA_EXPORT int pw_rma_unregister(struct pw_rma_region *region);
+
+#define PW_RMA_KEY 56 /* bytes of a key */
+
+/* pw_rma_key_pack() writes the key of a region. It is the same wherever it is sent.
+ *   -ERANGE  `size` is below PW_RMA_KEY */
+PW_RMA_EXPORT int pw_rma_key_pack(const struct pw_rma_region *region, void *bytes, size_t size);
+
+/* pw_rma_key_open() makes a key of the bytes that its target has packed. It sends nothing: whether
+ * the region is still registered the first operation tells.
+ *   -EPROTO   the bytes are no key, or one of another version of this library
+ *   -EBADMSG  the bytes are damaged, or no process can have packed them
+ *   -ENXIO    the key is for an interface that this process has not opened, or one of the other
+ *             kind of addresses
+ *   -ENOMEM */
+PW_RMA_EXPORT int pw_rma_key_open(struct pw_rma *rma, const void *bytes, size_t size,
+                                  struct pw_rma_key **key);
+
+/* pw_rma_key_close() frees a key; operations that were begun with it go on. */
+PW_RMA_EXPORT void pw_rma_key_close(struct pw_rma_key *key);
+
+/* pw_rma_key_length() returns the bytes of the region, pw_rma_key_access() its rights, and
+ * pw_rma_key_peer() its process: the same for all keys of one struct pw_rma there, and valid until
+ * the last of them is closed. */
+PW_RMA_EXPORT uint64_t pw_rma_key_length(const struct pw_rma_key *key);
+PW_RMA_EXPORT unsigned pw_rma_key_access(const struct pw_rma_key *key);
+PW_RMA_EXPORT struct pw_rma_peer *pw_rma_key_peer(const struct pw_rma_key *key);
+
+/* ---- Requests ---- */
+
+/* A request stands for one operation, from the call that is given it until pw_rma_test() or
+ * pw_rma_wait() has said that it is over; until then its memory stays where it is. It needs no
+ * preparation, and may be used again afterwards. */
+struct pw_rma_request {
+    uint64_t internal[3];
+};
+
+/* pw_rma_test() sets *over to whether the operation is over, and returns its error if it is.
+ * pw_rma_wait() waits for that. Neither consumes the request: they may be called again.
+ * -ECANCELED as below: then the operation is not over. */
+PW_RMA_EXPORT int pw_rma_test(struct pw_rma_request *request, bool *over);
+PW_RMA_EXPORT int pw_rma_wait(struct pw_rma_request *request);
+
+/* ---- Puts and gets ---- `request` may be NULL in all of the operations: then a flush tells the
+ * end. They return -EINVAL     `offset` and the length are not within the region, or the local
+ * range wraps -EACCES     the region does not allow it -ECANCELED  PtlAbort() was called, or the
+ * interface is closed An operation of no bytes is over at once. */
+
+/* pw_rma_put() writes `length` bytes to the region, from its byte `offset` on. */
+PW_RMA_EXPORT int pw_rma_put(struct pw_rma_key *key, const void *from, size_t length,
+                             uint64_t offset, struct pw_rma_request *request);
+
+/* pw_rma_get() reads `length` bytes of the region. */
+PW_RMA_EXPORT int pw_rma_get(struct pw_rma_key *key, void *to, size_t length, uint64_t offset,
+                             struct pw_rma_request *request);
+
+/* ---- Flushes ---- */
+
+/* pw_rma_flush() returns when all operations on regions of this peer are over that were begun
+ * before. It returns the first error of those without a request since the flush before, which
+ * counts as told then; or -ECANCELED. pw_rma_flush_all() does so for all peers; it leaves each
+ * peer's error for that peer's own flush. */
+PW_RMA_EXPORT int pw_rma_flush(struct pw_rma_peer *peer);
+PW_RMA_EXPORT int pw_rma_flush_all(struct pw_rma *rma);
+
+/* pw_rma_flush_local() and pw_rma_flush_local_all() return when the buffers of all these operations
+ * are the caller's again, which may be earlier; they tell no errors. */
+PW_RMA_EXPORT void pw_rma_flush_local(struct pw_rma_peer *peer);
+PW_RMA_EXPORT void pw_rma_flush_local_all(struct pw_rma *rma);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How operations begin and end: counting, failures, requests, flushes. C1 to C5 are in inside.h.
+ *
+ *      begin ──► issued + 1 ──► Portals ──► ack or reply ──► success + 1           flush: success =
+ * issued │        └──► event, of a request ──► parts - 1 └──► failure + 1, event ──► error, success
+ * + 1, failure - 1
+ *
+ * What Portals refuses at once counts as a message that has failed.
+ */
+#include "inside.h"
+
+static int errno_of_failure(ptl_ni_fail_t fail)
+{
+    switch (fail) {
+    case PTL_NI_UNDELIVERABLE:
+        return -EPIPE;
+    case PTL_NI_DROPPED:
+    case PTL_NI_PT_DISABLED:
+        return -ESTALE;
+    case PTL_NI_OP_VIOLATION:
+        return -EACCES;
+    case PTL_NI_PERM_VIOLATION:
+        return -EPERM;
+    case PTL_NI_SEGV:
+        return -EFAULT;
+    default:
+        return -EIO;
+    }
+}
+
+/* ---- Errors: the first one stays ---- */
+
+static void note(_Atomic int *error, int code)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(error, &none, code);
+}
+
+static void note_error(struct request *request, struct pw_rma_peer *peer, int code)
+{
+    if (request != NULL) {
+        note(&request->error, code);
+    } else {
+        note(&peer->error, code);
+        note(&peer->rma->error, code);
+    }
+}
+
+/* ---- Events ---- */
+
+/* Counts a message that has failed as over (C1). */
+static void failed(struct counter *c, bool counted)
+{
+    PtlCTInc(c->ct, (ptl_ct_event_t){.success = 1});
+    if (counted) {
+        PtlCTInc(c->ct, (ptl_ct_event_t){.failure = (ptl_size_t)-1});
+    }
+}
+
+static void take(struct rail *rail, const ptl_event_t *event)
+{
+    if (event->type != PTL_EVENT_ACK && event->type != PTL_EVENT_REPLY) {
+        return; /* a SEND that failed: its ACK or REPLY tells it, too */
+    }
+    uintptr_t user = (uintptr_t)event->user_ptr;
+    struct request *request = (user & 1) != 0 ? (struct request *)(user - 1) : NULL;
+    struct pw_rma_peer *peer = request == NULL ? event->user_ptr : NULL;
+    if (event->ni_fail_type != PTL_NI_OK) {
+        note_error(request, peer, errno_of_failure(event->ni_fail_type));
+        failed(request != NULL ? request->counter : &rail->counters[peer->number % COUNTERS], true);
+    }
+    if (request != NULL) {
+        atomic_fetch_sub(&rail->told, 1);
+        atomic_fetch_sub(&request->parts, 1);
+    }
+}
+
+/* Takes one event, if `wait` after waiting for it, or sleeps while another thread does. The caller
+ * has the rail's lock, which is free meanwhile. -EAGAIN: there is none. */
+static int one_event(struct rail *rail, bool wait)
+{
+    if (rail->polled) {
+        if (wait) {
+            pthread_cond_wait(&rail->changed, &rail->lock);
+        }
+        return wait ? 0 : -EAGAIN;
+    }
+    ptl_event_t event;
+    rail->polled = true;
+    pthread_mutex_unlock(&rail->lock);
+    int rc = wait ? PtlEQWait(rail->eq, &event) : PtlEQGet(rail->eq, &event);
+    if (rc == PTL_OK) {
+        take(rail, &event);
+    }
+    pthread_mutex_lock(&rail->lock);
+    rail->polled = false;
+    pthread_cond_broadcast(&rail->changed);
+    return rc == PTL_OK ? 0 : rc == PTL_EQ_EMPTY ? -EAGAIN : -ECANCELED;
+}
+
+/* Takes events until none of the counter's failures is left. */
+static int take_failures(struct rail *rail, struct counter *c)
+{
+    ptl_ct_event_t value;
+    int rc = 0;
+    pthread_mutex_lock(&rail->lock);
+    while (rc == 0 && PtlCTGet(c->ct, &value) == PTL_OK && value.failure != 0) {
+        rc = one_event(rail, true);
+    }
+    pthread_mutex_unlock(&rail->lock);
+    return rc;
+}
+
+/* ---- Counters ---- */
+
+bool counter_is_over(struct counter *c)
+{
+    ptl_ct_event_t value;
+    return PtlCTGet(c->ct, &value) == PTL_OK && value.success == atomic_load(&c->issued);
+}
+
+int counter_wait(struct rail *rail, struct counter *c, uint64_t messages)
+{
+    if (atomic_load_explicit(&c->over, memory_order_acquire) >= messages) {
+        return 0;
+    }
+    for (;;) {
+        ptl_ct_event_t value;
+        if (PtlCTWait(c->ct, messages, &value) != PTL_OK) {
+            return -ECANCELED;
+        }
+        if (value.success >= messages) {
+            /* An older value that takes the place of a newer one makes somebody look again. */
+            atomic_store_explicit(&c->over, value.success, memory_order_release);
+            return 0;
+        }
+        if (take_failures(rail, c) != 0) {
+            return -ECANCELED;
+        }
+    }
+}
+
+/* ---- Operations ---- */
+
+int operation_check(const struct pw_rma_key *key, const void *local, size_t length, uint64_t offset,
+                    unsigned access)
+{
+    if (offset > key->is.length || length > key->is.length - offset ||
+        (uintptr_t)local + length < length) {
+        return -EINVAL;
+    }
+    return (key->is.access & access) == access ? 0 : -EACCES;
+}
+
+void operation_begin(struct operation *o, struct pw_rma_key *key, struct pw_rma_request *request)
+{
+    struct request *r = (struct request *)request;
+    *o = (struct operation){key, r, key->peer, key->counter->quiet};
+    if (r != NULL) {
+        r->rail = key->rail;
+        r->counter = key->counter;
+        atomic_store(&r->parts, 1);
+        atomic_store(&r->error, 0);
+        o->user_ptr = (char *)r + 1;
+        o->md = key->counter->telling;
+    }
+}
+
+/* Takes events of requests until there is room for one of this message's. */
+static int room_to_tell(struct rail *rail)
+{
+    int rc = 0;
+    if (atomic_fetch_add(&rail->told, 1) + 1 > TOLD) {
+        pthread_mutex_lock(&rail->lock);
+        while (rc == 0 && atomic_load(&rail->told) > TOLD) {
+            rc = one_event(rail, true);
+        }
+        pthread_mutex_unlock(&rail->lock);
+    }
+    return rc;
+}
+
+/* A message that was not sent is over. */
+static void not_sent(struct operation *o)
+{
+    failed(o->key->counter, false);
+    if (o->request != NULL) {
+        atomic_fetch_sub(&o->key->rail->told, 1);
+        atomic_fetch_sub(&o->request->parts, 1);
+    }
+}
+
+int operation_message(struct operation *o)
+{
+    struct rail *rail = o->key->rail;
+    struct counter *c = o->key->counter;
+    int rc = 0;
+    if (o->request != NULL) {
+        atomic_fetch_add(&o->request->parts, 1);
+        rc = room_to_tell(rail);
+    }
+    uint64_t n = atomic_fetch_add(&c->issued, 1) + 1;
+    if (rc == 0 && n > IN_FLIGHT &&
+        n - IN_FLIGHT > atomic_load_explicit(&c->over, memory_order_relaxed)) {
+        /* A message waits only for such as were begun before it. */
+        rc = counter_wait(rail, c, n - IN_FLIGHT / 2);
+    }
+    if (rc != 0) {
+        not_sent(o);
+    }
+    return rc;
+}
+
+void operation_sent(struct operation *o, int ptl_code, bool lends)
+{
+    if (ptl_code != PTL_OK) {
+        int code = ptl_code == PTL_NO_SPACE      ? -ENOMEM
+                   : ptl_code == PTL_ARG_INVALID ? -EIO
+                                                 : -ECANCELED;
+        note_error(o->request, o->key->peer, code);
+        not_sent(o);
+    } else if (lends) {
+        atomic_store(&o->key->counter->lent, true);
+    }
+}
+
+void operation_begun(struct operation *o)
+{
+    if (o->request != NULL) {
+        atomic_fetch_sub(&o->request->parts, 1);
+    }
+}
+
+/* ---- Requests ---- */
+
+int pw_rma_test(struct pw_rma_request *request, bool *over)
+{
+    struct request *r = (struct request *)request;
+    int rc = 0;
+    if (atomic_load(&r->parts) != 0) {
+        pthread_mutex_lock(&r->rail->lock);
+        while (atomic_load(&r->parts) != 0 && rc == 0) {
+            rc = one_event(r->rail, false);
+        }
+        pthread_mutex_unlock(&r->rail->lock);
+    }
+    *over = atomic_load(&r->parts) == 0;
+    return *over ? atomic_load(&r->error) : rc == -EAGAIN ? 0 : rc;
+}
+
+int pw_rma_wait(struct pw_rma_request *request)
+{
+    struct request *r = (struct request *)request;
+    int rc = 0;
+    if (atomic_load(&r->parts) != 0) {
+        pthread_mutex_lock(&r->rail->lock);
+        while (atomic_load(&r->parts) != 0 && rc == 0) {
+            rc = one_event(r->rail, true);
+        }
+        pthread_mutex_unlock(&r->rail->lock);
+    }
+    return atomic_load(&r->parts) == 0 ? atomic_load(&r->error) : rc;
+}
+
+/* ---- Flushes ---- */
+
+static int counter_flush(struct rail *rail, struct counter *c)
+{
+    atomic_store(&c->lent, false);
+    return counter_wait(rail, c, atomic_load(&c->issued));
+}
+
+int pw_rma_flush(struct pw_rma_peer *peer)
+{
+    struct pw_rma *rma = peer->rma;
+    int rc = 0;
+    for (unsigned i = 0; i < rma->count && rc == 0; i++) {
+        struct rail *rail = &rma->rails[i];
+        rc = counter_flush(rail, &rail->counters[peer->number % COUNTERS]);
+    }
+    return rc != 0 ? rc : atomic_exchange(&peer->error, 0);
+}
+
+int pw_rma_flush_all(struct pw_rma *rma)
+{
+    int rc = 0;
+    for (unsigned i = 0; i < rma->count; i++) {
+        for (int c = 0; c < COUNTERS && rc == 0; c++) {
+            rc = counter_flush(&rma->rails[i], &rma->rails[i].counters[c]);
+        }
+    }
+    return rc != 0 ? rc : atomic_exchange(&rma->error, 0);
+}
+
+void pw_rma_flush_local(struct pw_rma_peer *peer)
+{
+    for (unsigned i = 0; i < peer->rma->count; i++) {
+        struct rail *rail = &peer->rma->rails[i];
+        struct counter *c = &rail->counters[peer->number % COUNTERS];
+        if (atomic_load(&c->lent)) {
+            counter_flush(rail, c);
+        }
+    }
+}
+
+void pw_rma_flush_local_all(struct pw_rma *rma)
+{
+    for (unsigned i = 0; i < rma->count; i++) {
+        for (int k = 0; k < COUNTERS; k++) {
+            struct counter *c = &rma->rails[i].counters[k];
+            if (atomic_load(&c->lent)) {
+                counter_flush(&rma->rails[i], c);
+            }
+        }
+    }
+}

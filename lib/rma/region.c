@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Regions: memory that others may access, and their keys. A region is an entry of the portal table,
+ * which takes no message that does not fit (PTL_ME_NO_TRUNCATE), so the target checks bounds and
+ * rights whatever an origin claims. Serial numbers are never used again: a key outlives its region
+ * as a key that matches nothing.
+ */
+#include "inside.h"
+
+#include <stdlib.h>
+
+static int region_entry(struct pw_rma_region *r, enum entry_kind kind)
+{
+    struct rail *rail = r->rail;
+    ptl_me_t me = {
+        .start = r->start,
+        .length = r->length,
+        .ct_handle = PTL_CT_NONE,
+        .uid = (r->rma->flags & PW_RMA_ANY_USER) != 0 ? PTL_UID_ANY : rail->uid,
+        .options = PTL_ME_NO_TRUNCATE | PTL_ME_EVENT_LINK_DISABLE | PTL_ME_EVENT_COMM_DISABLE |
+                   PTL_ME_EVENT_UNLINK_DISABLE |
+                   ((r->access & PW_RMA_READ) != 0 ? PTL_ME_OP_GET : 0) |
+                   ((r->access & PW_RMA_WRITE) != 0 ? PTL_ME_OP_PUT : 0),
+        .match_bits = entry_bits(r->bits, kind),
+    };
+    if (r->rma->logical) {
+        me.match_id.rank = PTL_RANK_ANY;
+    } else {
+        me.match_id.phys.nid = PTL_NID_ANY;
+        me.match_id.phys.pid = PTL_PID_ANY;
+    }
+    return errno_of(
+        PtlMEAppend(rail->ni, rail->pt, &me, PTL_PRIORITY_LIST, NULL, &r->entries[kind]));
+}
+
+/* Takes a serial number, and with it a rail; false if all are used up. */
+static bool region_name(struct pw_rma_region *r)
+{
+    struct pw_rma *rma = r->rma;
+    pthread_mutex_lock(&rma->lock);
+    bool left = rma->serials < 1u << SERIAL_BITS;
+    uint64_t serial = (rma->first_serial + rma->serials) & ((1u << SERIAL_BITS) - 1);
+    r->rail = &rma->rails[rma->serials % rma->count];
+    r->bits = (rma->incarnation >> 32) << 32 | serial << ENTRY_BITS;
+    rma->serials += left;
+    rma->regions += left;
+    pthread_mutex_unlock(&rma->lock);
+    return left;
+}
+
+static void region_free(struct pw_rma_region *r)
+{
+    pthread_mutex_lock(&r->rma->lock);
+    r->rma->regions--;
+    pthread_mutex_unlock(&r->rma->lock);
+    free(r);
+}
+
+int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned access,
+                    struct pw_rma_region **region)
+{
+    if (access == 0 || (access & ~(PW_RMA_READ | PW_RMA_WRITE)) != 0 ||
+        (uintptr_t)start + length < length) {
+        return -EINVAL;
+    }
+    struct pw_rma_region *r = malloc(sizeof(*r));
+    if (r == NULL) {
+        return -ENOMEM;
+    }
+    *r = (struct pw_rma_region){.rma = rma, .start = start, .length = length, .access = access};
+    for (int kind = 0; kind < ENTRY_KINDS; kind++) {
+        r->entries[kind] = PTL_INVALID_HANDLE;
+    }
+    if (!region_name(r)) {
+        free(r);
+        return -ENOSPC;
+    }
+    int rc = region_entry(r, ENTRY_PLAIN);
+    if (rc != 0) {
+        region_free(r);
+        return rc;
+    }
+    *region = r;
+    return 0;
+}
+
+int pw_rma_unregister(struct pw_rma_region *region)
+{
+    bool busy = false;
+    for (int kind = 0; kind < ENTRY_KINDS; kind++) {
+        if (region->entries[kind] == PTL_INVALID_HANDLE) {
+            continue;
+        }
+        if (PtlMEUnlink(region->entries[kind]) == PTL_IN_USE) {
+            busy = true;
+        } else {
+            region->entries[kind] = PTL_INVALID_HANDLE;
+        }
+    }
+    if (busy) {
+        return -EBUSY;
+    }
+    region_free(region);
+    return 0;
+}
+
+int pw_rma_key_pack(const struct pw_rma_region *region, void *bytes, size_t size)
+{
+    if (size < PW_RMA_KEY) {
+        return -ERANGE;
+    }
+    const struct rail *rail = region->rail;
+    const struct key key = {
+        .incarnation = region->rma->incarnation,
+        .bits = region->bits,
+        .length = region->length,
+        .id = rail->id,
+        .rail = (uint32_t)(rail - region->rma->rails),
+        .access = region->access,
+        .logical = region->rma->logical,
+        .pt = rail->pt,
+        .max_atomic = (uint32_t)least(
+            least(rail->limits.max_atomic_size, rail->limits.max_fetch_atomic_size), 1u << 30),
+    };
+    wire_write(bytes, &key);
+    return 0;
+}
