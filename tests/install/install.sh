@@ -55,7 +55,7 @@ $cc ${CFLAGS-} "$source/examples/hello_put.c" -o "$work/hello_put" \
 
 # A program of a library on top.
 # shellcheck disable=SC2046,SC2086
-$cc ${CFLAGS-} "$source/examples/rma.c" -o "$work/rma" $(pkg-config --cflags --libs pinwheel-rma pinwheel) \
+$cc ${CFLAGS-} -D_GNU_SOURCE "$source/examples/rma.c" -o "$work/rma" $(pkg-config --cflags --libs pinwheel-rma pinwheel) \
     -Wl,-rpath,"$prefix/lib"
 "$prefix/bin/pinwheel" run -n 2 "$work/rma" | grep -q 'rank 1 has "a line of rank 0"'
 
