@@ -104,6 +104,29 @@ again() {
     done
 }
 
+# How many ranks run at once changes nothing of what the job came to.
+jobs() {
+    for e in accumulate allreduce chain condread ftbcast graph hello_broadcast kvstore pingpong pspin raid \
+             rendezvous strided textscan txlog; do
+        [ -x "$examples/$e" ] || continue
+        ranks=4
+        case $e in
+        kvstore | pingpong | textscan) ranks=2 ;;
+        txlog) ranks=3 ;;
+        esac
+        same "$e" "$(sim -j 1 -n $ranks --json "$examples/$e" | tail -2)" \
+             "$(sim -j 2 -n $ranks --json "$examples/$e" | tail -2)"
+    done
+    for j in 1 2 33; do
+        same "alltoall, -j $j" 14117380 "$(sim -j $j -n 33 --quiet "$programs/simnic_scale" alltoall 20000)"
+    done
+    # A rank that waits outside of Portals for one that has no place yet takes none itself.
+    fifo=$(mktemp -u)
+    mkfifo "$fifo"
+    same "a pipe" "1 1" "$(sim -j 1 -n 2 --quiet "$programs/simnic_scenes" pipe "$fifo" | xargs)"
+    rm -f "$fifo"
+}
+
 # A program that looks at nothing finds what comes at the same time, whether or not its looks are
 # made one by one.
 looks() {

@@ -8,11 +8,15 @@
  *      forgets polls  rank 0 looks for it
  *      gone           rank 1 has closed its interface when rank 0's put comes
  *      oneself        rank 0 puts, gets and adds to its own memory
+ *      pipe FIFO      rank 0 waits, outside of Portals, for what rank 1 writes to it
  *      vector         rank 0 puts from memory in parts, more bytes than one packet has
  */
 #include "../../examples/start.h"
 
 #include "pinwheel_sim.h"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 enum { BITS = 1, LONG = 100000 };
 
@@ -116,6 +120,16 @@ static void oneself(struct start *s)
     printf("%d\n", from[64] == 7 && from[127] == 7 && sum == before + 1);
 }
 
+static void through_pipe(struct start *s, const char *fifo)
+{
+    char byte = 7;
+    meet(s);
+    int fd = open(fifo, s->rank == 0 ? O_RDONLY : O_WRONLY);
+    ssize_t n = s->rank == 0 ? read(fd, &byte, 1) : write(fd, &byte, 1);
+    printf("%d\n", n == 1 && byte == 7);
+    close(fd);
+}
+
 static void vector(struct start *s)
 {
     ptl_handle_ct_t came = serve(s);
@@ -149,10 +163,12 @@ int main(int argc, char **argv)
         gone(&s);
     } else if (strcmp(scene, "oneself") == 0) {
         oneself(&s);
+    } else if (strcmp(scene, "pipe") == 0 && argc > 2) {
+        through_pipe(&s, argv[2]);
     } else if (strcmp(scene, "vector") == 0) {
         vector(&s);
     } else {
-        usage(&s, "polls TIME|forgets [polls]|gone|oneself|vector");
+        usage(&s, "polls TIME|forgets [polls]|gone|oneself|pipe FIFO|vector");
     }
     return finish(&s, 0);
 }

@@ -66,8 +66,12 @@ static void happen_first(struct sim_clock *c)
 
 /* ---- turns ---- */
 
-static void tell_coordinator(struct sim_clock *c)
+/* The next one runs now; if there is none the coordinator looks whether all are idle. */
+static void run_others(struct sim_clock *c)
 {
+    if (sim_next(c->segment)) {
+        return;
+    }
     atomic_fetch_add(&c->segment->came, 1);
     futex_wake(&c->segment->came);
 }
@@ -81,9 +85,12 @@ static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
     me->waits = why;
     me->silence = why == SIM_POLLS ? c->now - c->last : 0;
     atomic_store(&me->turn, SIM_IDLE);
-    tell_coordinator(c);
+    run_others(c);
     while (atomic_load(&me->turn) != SIM_RUN) {
-        futex_wait(&me->turn, SIM_IDLE, -1);
+        uint32_t turn = atomic_load(&me->turn);
+        if (turn != SIM_RUN) {
+            futex_wait(&me->turn, turn, -1);
+        }
     }
     c->until = me->until;
     for (uint32_t i = 0; i < me->in_count && c->take != NULL; i++) {
@@ -216,8 +223,9 @@ static struct sim_clock *own;
 static __attribute__((destructor)) void leave(void)
 {
     if (own != NULL && atomic_load(&own->me->pid) == (uint32_t)getpid()) {
+        own->me->now = own->now; /* whenever its last turn was */
         atomic_store(&own->me->left, 1);
-        tell_coordinator(own);
+        run_others(own);
     }
 }
 

@@ -9,7 +9,8 @@
  * Invariants:
  *   - A rank touches its struct only between SIM_RUN and SIM_IDLE; the coordinator touches it only
  *     between SIM_IDLE and SIM_RUN. Exempt are `turn`, `pid`, `left` and the address, which have
- * rules of their own.
+ *     rules of their own.
+ *   - Who may run has no say in what it does: all that `order` gives may run at once.
  *   - All packets that reach a rank before `until` are with it before it runs, and none leaves it
  *     with a time below that of an earlier one.
  *   - Times are picoseconds of virtual time from the start of the job on.
@@ -17,12 +18,15 @@
 #ifndef FABRIC_SIM_SEGMENT_H
 #define FABRIC_SIM_SEGMENT_H
 
+#include "base/sys.h"
 #include "fabric/fabric.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
-#define SIM_MAGIC UINT64_C(0x31306d6973777000)
+#define SIM_MAGIC UINT64_C(0x32306d6973777000)
 #define SIM_NEVER UINT64_MAX
 #define SIM_SKIP UINT64_C(1000000) /* ps that a rank which polls skips at once, at most */
 #define SIM_SILENCE                                                                                \
@@ -47,7 +51,8 @@ struct sim_machine {
     uint32_t no_skip;   /* looks at nothing are made one by one */
 };
 
-enum sim_turn { SIM_IDLE, SIM_RUN };
+/* SIM_NEXT: it is to run, as soon as another one is idle again (sim_next()). */
+enum sim_turn { SIM_IDLE, SIM_RUN, SIM_NEXT };
 
 /* What a rank waits for, for people. */
 enum sim_wait { SIM_COMPUTES, SIM_WAITS, SIM_POLLS, SIM_IN_FENCE };
@@ -101,9 +106,45 @@ struct sim_segment {
     uint32_t packet; /* bytes of the longest payload of a packet */
     uint64_t lookahead;
     struct sim_machine machine;
-    _Atomic uint32_t came; /* bumped by a rank that gives its turn back; a futex */
+    _Atomic uint32_t came; /* bumped by a rank that is idle, and sees no other to run; a futex */
+    /* Ranks that may run: `ordered` of them, the first `started` of which do, or did. */
+    _Atomic uint32_t ordered, started;
+    uint64_t order_at; /* where the list of them is, in bytes from here */
     struct sim_rank rank[];
 };
+
+static inline uint32_t *sim_order(struct sim_segment *s)
+{
+    return (uint32_t *)((char *)s + s->order_at);
+}
+
+/* sim_start() lets a rank run that is to run next; sim_next() does so with the next one of the
+ * order, and is false if there is none. */
+static inline bool sim_start(struct sim_rank *r)
+{
+    uint32_t next = SIM_NEXT;
+    bool starts = atomic_compare_exchange_strong(&r->turn, &next, SIM_RUN);
+    if (starts) {
+        futex_wake(&r->turn);
+    }
+    return starts;
+}
+
+static inline bool sim_next(struct sim_segment *s)
+{
+    for (;;) {
+        uint32_t i = atomic_load(&s->started), n = atomic_load(&s->ordered);
+        if (i >= n || n > s->ranks) {
+            return false;
+        }
+        if (atomic_compare_exchange_strong(&s->started, &i, i + 1)) {
+            uint32_t rank = sim_order(s)[i];
+            if (rank < s->ranks && sim_start(&s->rank[rank])) {
+                return true;
+            }
+        }
+    }
+}
 
 static inline uint64_t sim_bytes_ps(uint64_t bytes, uint64_t byte)
 {

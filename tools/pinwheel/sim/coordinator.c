@@ -16,100 +16,28 @@
  *
  * Messages enter the network in the order of (time, rank, serial).
  */
-#include "base/sys.h"
 #include "traffic.h"
+#include "turns.h"
 
 #include <signal.h>
 #include <stdio.h>
 
-enum { SILENCE_S = 10 };
+/* ---- windows ---- */
 
-/* ---- turns ---- */
-
-/* A rank that has ended has no NIC any more. */
-static void note_end(struct coordinator *c, uint32_t rank)
+static uint64_t later(uint64_t time, uint64_t by)
 {
-    struct sim_rank *r = rank_of(c, rank);
-    struct player *p = &c->players[rank];
-    if (!p->gone) {
-        p->gone = true;
-        r->closed = r->closed < r->now ? r->closed : r->now;
-        r->next = SIM_NEVER;
-        r->fence = SIM_NEVER;
-    }
-}
-
-static bool is_idle(struct coordinator *c, uint32_t rank)
-{
-    struct sim_rank *r = rank_of(c, rank);
-    struct player *p = &c->players[rank];
-    if (atomic_load(&p->exited) || atomic_load(&r->left) != 0) {
-        note_end(c, rank);
-        return true;
-    }
-    return atomic_load(&r->pid) != 0 && atomic_load(&r->turn) == SIM_IDLE;
-}
-
-/* Says that a rank holds all others up. */
-static void tell_silence(struct coordinator *c, uint32_t rank)
-{
-    const struct sim_rank *r = rank_of(c, rank);
-    if (atomic_load(&r->pid) == 0) {
-        fprintf(stderr,
-                "pinwheel sim: rank %u has not called PtlNIInit or pinwheel_job_barrier for %d s; "
-                "the others wait for it\n",
-                rank, SILENCE_S);
-    } else {
-        fprintf(stderr,
-                "pinwheel sim: rank %u (process %u) computes, or waits outside of Portals, since "
-                "%d s; virtual time stands at %.3f us\n",
-                rank, r->pid, SILENCE_S, (double)r->now / 1e6);
-    }
-}
-
-/* Waits until no rank runs; false: the job is over. */
-static bool await_all(struct coordinator *c)
-{
-    int64_t since = clock_ns();
-    bool told = false;
-    for (uint32_t rank = 0; rank < c->setup.ranks;) {
-        uint32_t came = atomic_load(&c->segment->came);
-        if (atomic_load(&c->stop)) {
-            return false;
-        }
-        if (is_idle(c, rank)) {
-            rank++;
-            continue;
-        }
-        futex_wait(&c->segment->came, came, 1000000000);
-        if (!told && clock_ns() - since > (int64_t)SILENCE_S * 1000000000) {
-            told = true;
-            tell_silence(c, rank);
-        }
-    }
-    return true;
-}
-
-static uint64_t next_of(const struct coordinator *c, uint32_t rank)
-{
-    const struct player *p = &c->players[rank];
-    uint64_t next = rank_of(c, rank)->next;
-    return p->count != 0 && p->coming[0].time < next ? p->coming[0].time : next;
+    return time > SIM_NEVER - by ? SIM_NEVER : time + by;
 }
 
 static void grant(struct coordinator *c, uint32_t rank, uint64_t until)
 {
     struct sim_rank *r = rank_of(c, rank);
-    uint64_t next = next_of(c, rank);
-    if (next >= until) {
-        return;
-    }
     r->until = traffic_hand_over(c, rank, until);
     if (c->players[rank].gone || (r->in_count == 0 && r->next >= r->until)) {
-        return;
+        turns_due(c, rank);
+    } else {
+        turns_give(c, rank);
     }
-    atomic_store(&r->turn, SIM_RUN);
-    futex_wake(&r->turn);
 }
 
 /* All ranks that are left are in a fence: it is over when the last one is there. */
@@ -135,54 +63,32 @@ static bool end_fence(struct coordinator *c)
             r->fence_over = over;
             r->fences++;
             r->next = over;
+            turns_due(c, i);
         }
     }
     return any;
 }
 
-/* The least two times at which ranks may run, of different ranks. */
-struct least {
-    uint64_t first, second;
-    uint32_t rank; /* of the first */
-};
-
-static struct least find_least(const struct coordinator *c)
+/* Lets all happen in the network that no rank can change any more. `event` is the time of the next
+ * thing that may happen there and tell of a packet. */
+static bool step_network(struct coordinator *c, uint64_t *event)
 {
-    struct least l = {SIM_NEVER, SIM_NEVER, 0};
-    for (uint32_t i = 0; i < c->setup.ranks; i++) {
-        uint64_t next = next_of(c, i);
-        if (next < l.first) {
-            l = (struct least){next, l.first, i};
-        } else if (next < l.second) {
-            l.second = next;
-        }
-    }
-    return l;
-}
-
-/* Lets all happen in the network that no rank can change any more. */
-static bool step_network(struct coordinator *c, struct least *l, uint64_t *event)
-{
-    *l = find_least(c);
-    while (net_next(c->net, event) && *event < l->first) {
+    struct due first;
+    turns_first(c, &first);
+    while (net_next(c->net, event) && *event < first.time) {
         uint64_t announced = c->serial;
         if (net_step(c->net) != 0) {
             c->memory_short = true;
             return false;
         }
         if (c->serial != announced) {
-            *l = find_least(c); /* a packet comes to a rank, which may be the next one now */
+            turns_first(c, &first); /* a packet comes to a rank, which may be the next one now */
         }
     }
-    if (!net_next(c->net, event)) {
+    if (c->travelling == 0 || !net_next(c->net, event)) {
         *event = SIM_NEVER;
     }
     return true;
-}
-
-static uint64_t later(uint64_t time, uint64_t by)
-{
-    return time > SIM_NEVER - by ? SIM_NEVER : time + by;
 }
 
 static const char *const waits[] = {[SIM_COMPUTES] = "computes",
@@ -230,42 +136,68 @@ static bool only_looks(const struct coordinator *c, uint64_t event)
     return any;
 }
 
+/* Lets all ranks run that may: the first one as far as the second one allows, all others as far as
+ * the first one does. */
+static void give_turns(struct coordinator *c, uint64_t event)
+{
+    uint64_t cable = later(event, c->setup.net.cable);
+    struct due first, second;
+    turns_first(c, &first);
+    turns_take(c);
+    uint64_t others = later(first.time, c->segment->lookahead);
+    others = others < cable ? others : cable;
+    bool more = turns_first(c, &second);
+    uint64_t own = later(second.time, c->segment->lookahead);
+    grant(c, first.rank, own < cable ? own : cable);
+    while (more && second.time < others) {
+        turns_take(c);
+        c->batch.rank[c->batch.count++] = second.rank;
+        more = turns_first(c, &second);
+    }
+    for (uint32_t i = 0; i < c->batch.count; i++) {
+        grant(c, c->batch.rank[i], others);
+    }
+    c->batch.count = 0;
+}
+
 /* One window; false: all is over. */
 static bool run_window(struct coordinator *c)
 {
-    struct least l;
+    struct due first;
     uint64_t event;
     traffic_collect(c);
-    if (!step_network(c, &l, &event) || c->memory_short) {
+    for (uint32_t i = 0; i < c->back.count; i++) {
+        turns_due(c, c->back.rank[i]);
+    }
+    if (!step_network(c, &event) || c->memory_short) {
         return false;
     }
     if (only_looks(c, event)) {
         end_stuck(c);
         return false;
     }
-    if (l.first == SIM_NEVER) {
-        bool alive = false;
-        for (uint32_t i = 0; i < c->setup.ranks; i++) {
-            alive |= !c->players[i].gone;
-        }
-        if (alive && !end_fence(c)) {
-            end_stuck(c);
-            return false;
-        }
-        return alive;
+    if (turns_first(c, &first)) {
+        give_turns(c, event);
+        return true;
     }
-    uint64_t cable = later(event, c->setup.net.cable);
+    bool alive = false;
     for (uint32_t i = 0; i < c->setup.ranks; i++) {
-        uint64_t other = later(i == l.rank ? l.second : l.first, c->segment->lookahead);
-        grant(c, i, other < cable ? other : cable);
+        alive |= !c->players[i].gone;
     }
-    return true;
+    if (alive && !end_fence(c)) {
+        end_stuck(c);
+        return false;
+    }
+    return alive;
 }
 
 void *coordinate(void *coordinator)
 {
     struct coordinator *c = coordinator;
-    while (await_all(c) && run_window(c)) {
+    for (uint32_t i = 0; i < c->setup.ranks; i++) {
+        turns_expect(c, i);
+    }
+    while (turns_await(c) && run_window(c)) {
     }
     if (c->memory_short) {
         c->result.failed = true;

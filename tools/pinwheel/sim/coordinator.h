@@ -14,6 +14,7 @@
 
 struct coordinator_setup {
     uint32_t ranks;
+    uint32_t jobs; /* ranks that run at once, at most */
     struct sim_machine machine;
     struct net_spec spec;
     struct net_config net;

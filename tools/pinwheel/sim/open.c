@@ -13,7 +13,8 @@
 
 static struct sim_segment *make_segment(struct coordinator *c)
 {
-    size_t size = sizeof(struct sim_segment) + c->setup.ranks * sizeof(struct sim_rank);
+    size_t order_at = sizeof(struct sim_segment) + c->setup.ranks * sizeof(struct sim_rank);
+    size_t size = order_at + c->setup.ranks * sizeof(uint32_t);
     c->fd = memfd_create("pinwheel-sim", MFD_CLOEXEC);
     if (c->fd < 0 || ftruncate(c->fd, (off_t)size) != 0) {
         return NULL;
@@ -23,6 +24,7 @@ static struct sim_segment *make_segment(struct coordinator *c)
         return NULL;
     }
     s->size = size;
+    s->order_at = order_at;
     s->ranks = c->setup.ranks;
     s->packet = c->setup.net.packet;
     s->lookahead = 2 * c->setup.net.cable + c->setup.net.hop;
@@ -73,10 +75,32 @@ static void free_coordinator(struct coordinator *c)
         close(c->fd);
     }
     free(c->players);
+    free(c->due);
+    free(c->out.rank);
     free(c->sent);
     free(c->free);
     free(c->departing);
     free(c);
+}
+
+/* Makes the players, and room for each in every list: twice in the last one, which also has those
+ * that end when their turn is over. */
+static bool make_players(struct coordinator *c)
+{
+    size_t n = c->setup.ranks;
+    uint32_t *lists = calloc(4 * n, sizeof(*lists));
+    c->players = calloc(n, sizeof(*c->players));
+    c->out.rank = lists;
+    if (lists == NULL || c->players == NULL) {
+        fprintf(stderr, "pinwheel sim: no memory for %u ranks\n", c->setup.ranks);
+        return false;
+    }
+    c->batch.rank = lists + n;
+    c->back.rank = lists + 2 * n;
+    for (size_t i = 0; i < n; i++) {
+        c->players[i].due = SIM_NEVER;
+    }
+    return true;
 }
 
 struct coordinator *coordinator_start(const struct coordinator_setup *setup)
@@ -88,17 +112,14 @@ struct coordinator *coordinator_start(const struct coordinator_setup *setup)
     }
     c->fd = -1;
     c->setup = *setup;
-    c->players = calloc(setup->ranks, sizeof(*c->players));
-    if (!make_network(c)) {
+    if (!make_players(c) || !make_network(c)) {
         free_coordinator(c);
         return NULL;
     }
     c->segment = make_segment(c);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    int rc = c->players != NULL && c->segment != NULL
-                 ? pthread_create(&c->thread, NULL, coordinate, c)
-                 : ENOMEM;
+    int rc = c->segment != NULL ? pthread_create(&c->thread, NULL, coordinate, c) : ENOMEM;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) {
         fprintf(stderr, "pinwheel sim: cannot start the coordinator of %u ranks: %s\n",
@@ -118,6 +139,7 @@ void coordinator_exited(void *coordinator, int rank)
 {
     struct coordinator *c = coordinator;
     atomic_store(&c->players[rank].exited, true);
+    atomic_fetch_add(&c->exits, 1);
     atomic_fetch_add(&c->segment->came, 1);
     futex_wake(&c->segment->came);
 }

@@ -10,6 +10,7 @@
 #include "sim/util/parameters.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,9 @@ static const struct args_option sim_options[] = {
      .take = take_time},
     {"--cable-latency", "TIME", "along a cable (default 33.4ns)", 0, AT(setup.net.cable),
      .take = take_time},
+    {"-j", "N",
+     "ranks that run at once, at most; results do not depend on it (default 4 a processor)",
+     ARGS_NUMBER, AT(setup.jobs), 1, SIM_RANKS_MOST},
     {"--no-skip", NULL, "make each look of a program at nothing, as slow as it is", ARGS_FLAG,
      AT(no_skip)},
     {"--label", NULL, "begin each line of output with \"[rank] \"", ARGS_FLAG, AT(launch.label)},
@@ -124,6 +128,11 @@ static int simulate(struct sim *s)
     char *environment[] = {path, fabric, timing};
     struct coordinator_result result;
     s->setup.ranks = (uint32_t)s->launch.size;
+    if (s->setup.jobs == 0) {
+        cpu_set_t cores; /* a turn is short, and to wake somebody takes time: more than one each */
+        s->setup.jobs = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+        s->setup.jobs *= 4;
+    }
     struct coordinator *c = coordinator_start(&s->setup);
     if (c == NULL) {
         return 1;

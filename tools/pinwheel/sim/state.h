@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inside of the coordinator, for its files: coordinator.c has turns and windows, traffic.c the
- * packets and the network, open.c the beginning and the end of a run.
+ * The inside of the coordinator, for its files: coordinator.c has windows, turns.c turns, traffic.c
+ * the packets and the network, open.c the beginning and the end of a run.
  */
 #ifndef PINWHEEL_SIM_STATE_H
 #define PINWHEEL_SIM_STATE_H
@@ -18,11 +18,27 @@ struct coming {
     struct sim_packet *packet;
 };
 
+/* When a rank may run. */
+struct due {
+    uint64_t time;
+    uint32_t rank;
+};
+
+enum turn { TURN_IDLE, TURN_OUT };
+
 struct player {
     struct coming *coming; /* a heap */
     size_t count, capacity;
     _Atomic bool exited;
     bool gone; /* nothing happens there any more */
+    enum turn turn;
+    bool blocked; /* it uses no place, out or not */
+    uint64_t due; /* the time of its item in the heap of them; SIM_NEVER: it has none */
+};
+
+struct rank_list {
+    uint32_t *rank;
+    uint32_t count;
 };
 
 struct coordinator {
@@ -35,6 +51,13 @@ struct coordinator {
     struct net_graph graph;
     struct net *net;
     struct player *players;
+    struct due *due; /* a heap */
+    size_t due_count, due_capacity;
+    struct rank_list out, back, batch; /* turns that are out; that are over; to be given */
+    uint32_t given;                    /* since the last window: in the segment's order */
+    _Atomic uint32_t exits;            /* ranks that have ended, as the launcher says */
+    uint32_t exits_seen;
+    uint64_t travelling;      /* packets in the network whose arrival is not known */
     struct sim_packet **sent; /* in the network, or about to be; by net_message.ref */
     size_t sent_count, sent_capacity;
     uint32_t *free; /* places of `sent` */

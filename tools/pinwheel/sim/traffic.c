@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/heap.h"
+#include "turns.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static void announce(struct coordinator *c, struct sim_packet *p, uint64_t time)
     }
     struct coming item = {time, c->serial++, p};
     coming_rise(to->coming, to->count++, &item, NULL);
+    turns_due(c, p->to);
 }
 
 /* The network: a packet takes a channel. The last one leads to its host. */
@@ -42,6 +44,7 @@ static void taken(void *coordinator, uint32_t ref, uint32_t channel, uint64_t no
         struct sim_packet *p = c->sent[ref];
         uint64_t tail = sim_bytes_ps(p->bytes > 1 ? p->bytes - 1 : 0, c->setup.net.byte);
         c->sent[ref] = NULL;
+        c->travelling--;
         announce(c, p, now + c->setup.net.cable + tail);
     }
 }
@@ -93,6 +96,7 @@ static void enter(struct coordinator *c, struct sim_packet *p)
                             .pace = c->setup.net.byte,
                             .ordered = true,
                             .ref = ref};
+    c->travelling++;
     c->memory_short |= net_send(c->net, &m) != 0;
 }
 
@@ -133,8 +137,8 @@ static void take_sent(struct coordinator *c, uint32_t rank)
 
 void traffic_collect(struct coordinator *c)
 {
-    for (uint32_t rank = 0; rank < c->setup.ranks; rank++) {
-        take_sent(c, rank);
+    for (uint32_t i = 0; i < c->back.count; i++) {
+        take_sent(c, c->back.rank[i]);
     }
     if (c->departing_count != 0) {
         qsort(c->departing, c->departing_count, sizeof(*c->departing), by_time);

@@ -7,7 +7,8 @@
 
 /* traffic_hooks are the network's, for a struct coordinator. */
 extern const struct net_hooks traffic_hooks;
-/* traffic_collect() puts what idle ranks have sent into the network. */
+/* traffic_collect() puts what the ranks have sent whose turns are over into the
+ * network. */
 void traffic_collect(struct coordinator *c);
 /* traffic_hand_over() gives a rank the packets that come to it before `until`; it returns until
  * when it has them all. */

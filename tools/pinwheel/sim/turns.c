@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The turns of ranks. A rank is in one of these states:
+ *
+ *      idle ──turns_give()──► SIM_NEXT ──one of `jobs` places is free──► SIM_RUN ──► SIM_IDLE: back
+ *        ▲                                                                                     │
+ *        └─────────────────────────────── turns_due(), when it may run next ◄──────────────────┘
+ *
+ * `due` is a heap of when idle ranks may run. An item is stale unless its time is the rank's `due`,
+ * so that a change is a new item, and nothing looks for the old one.
+ *
+ * At most `jobs` ranks run at once; one whose turn is over starts the next one itself, and the
+ * coordinator hears of the last ones only. One that sleeps in the kernel, since it waits for
+ * something outside of Portals, uses no place: what it waits for may be one that has none. Which
+ * ranks run at once, and in which order, changes nothing of what they do, so that all this may go
+ * wrong (a rank dies before it has started the next one) and need only be noticed.
+ */
+#include "turns.h"
+
+#include "base/array.h"
+#include "base/heap.h"
+#include "base/sys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SILENCE_S = 10, BLOCKED_NS = 200000 };
+
+/* ---- who may run next ---- */
+
+static bool due_before(const struct due *a, const struct due *b, const void *of)
+{
+    return a->time != b->time ? a->time < b->time : a->rank < b->rank;
+}
+
+HEAP_OF(due, struct due, 4, due_before)
+
+void turns_due(struct coordinator *c, uint32_t rank)
+{
+    struct player *p = &c->players[rank];
+    uint64_t next = p->gone ? SIM_NEVER : rank_of(c, rank)->next;
+    next = p->count != 0 && p->coming[0].time < next ? p->coming[0].time : next;
+    if (p->turn != TURN_IDLE || next == p->due) {
+        return;
+    }
+    p->due = next;
+    if (next == SIM_NEVER) {
+        return;
+    }
+    if (!ARRAY_ROOM(c->due, c->due_count, c->due_capacity, 64)) {
+        c->memory_short = true;
+        return;
+    }
+    struct due item = {next, rank};
+    due_rise(c->due, c->due_count++, &item, NULL);
+}
+
+static void drop_first(struct coordinator *c)
+{
+    if (--c->due_count != 0) {
+        struct due last = c->due[c->due_count];
+        due_sink(c->due, c->due_count, &last, NULL);
+    }
+}
+
+bool turns_first(struct coordinator *c, struct due *first)
+{
+    while (c->due_count != 0 && c->players[c->due[0].rank].due != c->due[0].time) {
+        drop_first(c);
+    }
+    *first = c->due_count != 0 ? c->due[0] : (struct due){SIM_NEVER, 0};
+    return c->due_count != 0;
+}
+
+void turns_take(struct coordinator *c)
+{
+    c->players[c->due[0].rank].due = SIM_NEVER;
+    drop_first(c);
+}
+
+/* ---- turns ---- */
+
+/* Adds a rank to a list, which has room for all. */
+static void add(struct rank_list *l, uint32_t rank)
+{
+    l->rank[l->count++] = rank;
+}
+
+void turns_expect(struct coordinator *c, uint32_t rank)
+{
+    c->players[rank].turn = TURN_OUT;
+    c->players[rank].blocked = true; /* what a rank does before its first turn uses no place */
+    add(&c->out, rank);
+}
+
+void turns_give(struct coordinator *c, uint32_t rank)
+{
+    c->players[rank].turn = TURN_OUT;
+    c->players[rank].blocked = false;
+    atomic_store(&rank_of(c, rank)->turn, SIM_NEXT);
+    sim_order(c->segment)[c->given++] = rank;
+    add(&c->out, rank);
+}
+
+static void start_given(struct coordinator *c)
+{
+    struct sim_segment *s = c->segment;
+    atomic_store(&s->started, 0);
+    atomic_store(&s->ordered, c->given);
+    c->given = 0;
+    for (uint32_t i = 0; i < c->setup.jobs && sim_next(s); i++) {
+    }
+}
+
+/* A rank that has ended has no NIC any more. */
+static void note_end(struct coordinator *c, uint32_t rank)
+{
+    struct sim_rank *r = rank_of(c, rank);
+    struct player *p = &c->players[rank];
+    if (!p->gone) {
+        p->gone = true;
+        r->closed = r->closed < r->now ? r->closed : r->now;
+        r->next = SIM_NEVER;
+        r->fence = SIM_NEVER;
+    }
+}
+
+static bool has_ended(const struct coordinator *c, uint32_t rank)
+{
+    return atomic_load(&c->players[rank].exited) || atomic_load(&rank_of(c, rank)->left) != 0;
+}
+
+static bool is_over(struct coordinator *c, uint32_t rank)
+{
+    const struct sim_rank *r = rank_of(c, rank);
+    if (has_ended(c, rank)) {
+        note_end(c, rank);
+        return true;
+    }
+    return atomic_load(&r->pid) != 0 && atomic_load(&r->turn) == SIM_IDLE;
+}
+
+/* What is out. */
+struct out {
+    uint32_t waiting, running; /* that wait for a place; that use one */
+};
+
+/* Takes the turns that are over. */
+static struct out take_back(struct coordinator *c)
+{
+    struct out o = {0, 0};
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->out.count; i++) {
+        uint32_t rank = c->out.rank[i];
+        struct player *p = &c->players[rank];
+        if (is_over(c, rank)) {
+            p->turn = TURN_IDLE;
+            add(&c->back, rank);
+            continue;
+        }
+        bool waits = atomic_load(&rank_of(c, rank)->turn) == SIM_NEXT;
+        o.waiting += waits;
+        o.running += !waits && !p->blocked;
+        c->out.rank[kept++] = rank;
+    }
+    c->out.count = kept;
+    return o;
+}
+
+/* Notes the ranks that have ended while they had no turn. */
+static void take_ends(struct coordinator *c)
+{
+    uint32_t exits = atomic_load(&c->exits);
+    for (uint32_t i = 0; c->exits_seen != exits && i < c->setup.ranks; i++) {
+        struct player *p = &c->players[i];
+        if (p->turn == TURN_IDLE && !p->gone && has_ended(c, i)) {
+            note_end(c, i);
+            add(&c->back, i);
+        }
+    }
+    c->exits_seen = exits;
+}
+
+/* Whether a process sleeps in the kernel, or is stopped. */
+static bool sleeps(uint32_t pid)
+{
+    char path[32], text[256];
+    snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    ssize_t n = fd >= 0 ? sys_read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0) {
+        sys_close(fd);
+    }
+    text[n > 0 ? n : 0] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end != NULL && name_end[1] == ' ' && strchr("SDTt", name_end[2]) != NULL;
+}
+
+/* Lets others run in the place of ranks that sleep. */
+static void look_for_blocked(struct coordinator *c)
+{
+    for (uint32_t i = 0; i < c->out.count; i++) {
+        uint32_t rank = c->out.rank[i];
+        const struct sim_rank *r = rank_of(c, rank);
+        struct player *p = &c->players[rank];
+        if (!p->blocked && atomic_load(&r->turn) == SIM_RUN && sleeps(r->pid)) {
+            p->blocked = true;
+            sim_next(c->segment);
+        }
+    }
+}
+
+/* Says that a rank holds all others up. */
+static void tell_silence(struct coordinator *c, uint32_t rank)
+{
+    const struct sim_rank *r = rank_of(c, rank);
+    if (atomic_load(&r->pid) == 0) {
+        fprintf(stderr,
+                "pinwheel sim: rank %u has not called PtlNIInit or pinwheel_job_barrier for %d s; "
+                "the others wait for it\n",
+                rank, SILENCE_S);
+    } else {
+        fprintf(stderr,
+                "pinwheel sim: rank %u (process %u) computes, or waits outside of Portals, since "
+                "%d s; virtual time stands at %.3f us\n",
+                rank, r->pid, SILENCE_S, (double)r->now / 1e6);
+    }
+}
+
+bool turns_await(struct coordinator *c)
+{
+    int64_t since = clock_ns();
+    bool told = false;
+    c->back.count = 0;
+    start_given(c);
+    for (;;) {
+        uint32_t came = atomic_load(&c->segment->came), back = c->back.count;
+        if (atomic_load(&c->stop)) {
+            return false;
+        }
+        struct out o = take_back(c);
+        take_ends(c);
+        if (c->out.count == 0) {
+            return true;
+        }
+        if (o.waiting != 0 && o.running == 0) {
+            sim_next(c->segment); /* one that was to start another has died */
+        }
+        since = c->back.count != back ? clock_ns() : since;
+        futex_wait(&c->segment->came, came, o.waiting != 0 ? BLOCKED_NS : 1000000000);
+        if (o.waiting != 0 && c->back.count == back) {
+            look_for_blocked(c);
+        }
+        if (!told && clock_ns() - since > (int64_t)SILENCE_S * 1000000000) {
+            told = true;
+            tell_silence(c, c->out.rank[0]);
+        }
+    }
+}
