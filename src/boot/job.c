@@ -10,6 +10,7 @@
 #include "boot/launcher.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,47 +234,124 @@ int pinwheel_job_barrier(struct pinwheel_job *job)
 
 /* ---- The map from ranks to physical ids ---- */
 
-/* A rank whose interface has no ID publishes "-" instead: the other ranks then get an error and do
- * not wait for it in the barrier. */
+/* An ID is published as text, "-" by a rank whose interface has none: the other ranks then get an
+ * error and do not wait for it in the barrier. */
+enum { ID_TEXT = 18 };    /* the longest one, with what follows it */
+enum { ONE_BY_ONE = 64 }; /* ranks of a job, at most, that ask for the ID of each other */
+
+static int take_id(struct pinwheel_job *job, int rank, const char *text, ptl_process_t *id)
+{
+    struct launcher *l = &job->launcher;
+    unsigned nid, pid;
+    if (*text == '-') {
+        return launcher_fail(l, -ENXIO, "rank %d has no physical id: its PtlGetPhysId failed",
+                             rank);
+    }
+    if (sscanf(text, "%x:%x", &nid, &pid) != 2) {
+        return launcher_fail(l, -EPROTO, "rank %d published \"%.40s\", no physical id", rank, text);
+    }
+    if (l->spread && nid >> 24 == LOOPBACK) {
+        return launcher_fail(l, -EADDRNOTAVAIL,
+                             "rank %d is at a loopback address, which other hosts do not reach; "
+                             "name an interface with PINWHEEL_IFACES",
+                             rank);
+    }
+    id->phys.nid = nid;
+    id->phys.pid = pid;
+    return 0;
+}
+
+static int get_numbered(struct pinwheel_job *job, const char *kind, unsigned number, int rank,
+                        char *value, size_t size)
+{
+    char key[64];
+    snprintf(key, sizeof(key), "pw-%s-%u-%d", kind, number, rank);
+    return pinwheel_job_get(job, key, value, size);
+}
+
+static int put_numbered(struct pinwheel_job *job, const char *kind, unsigned number,
+                        const char *value)
+{
+    char key[64];
+    snprintf(key, sizeof(key), "pw-%s-%u-%d", kind, number, job->launcher.rank);
+    return pinwheel_job_put(job, key, value);
+}
+
+/* Publishes the IDs of the `each` ranks from this one on, in one value. */
+static int put_group(struct pinwheel_job *job, unsigned number, int each)
+{
+    char ids[LAUNCHER_VALUE_SIZE], one[64];
+    size_t length = 0;
+    int rc = 0, first = job->launcher.rank;
+    for (int r = first; rc == 0 && r < first + each && r < job->launcher.size; r++) {
+        rc = get_numbered(job, "map", number, r, one, sizeof(one));
+        if (rc == 0 && strlen(one) >= ID_TEXT) {
+            rc = launcher_fail(&job->launcher, -EPROTO,
+                               "rank %d published \"%.40s\", no physical id", r, one);
+        }
+        if (rc == 0) {
+            length += (size_t)snprintf(ids + length, sizeof(ids) - length, "%s,", one);
+        }
+    }
+    return rc == 0 ? put_numbered(job, "maps", number, ids) : rc;
+}
+
+/* Takes the IDs of the `each` ranks from `first` on out of one value. */
+static int take_group(struct pinwheel_job *job, unsigned number, int first, int each,
+                      ptl_process_t *map)
+{
+    char ids[LAUNCHER_VALUE_SIZE];
+    int rc = get_numbered(job, "maps", number, first, ids, sizeof(ids));
+    const char *at = ids;
+    for (int r = first; rc == 0 && r < first + each && r < job->launcher.size; r++) {
+        rc = take_id(job, r, at, &map[r]);
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    return rc;
+}
+
+/* Of many ranks each one would ask for the ID of each: the first of a group asks for those of the
+ * group, and publishes them again in one value. */
+static int take_groups(struct pinwheel_job *job, unsigned number, ptl_process_t *map)
+{
+    struct launcher *l = &job->launcher;
+    size_t size = l->value_size < LAUNCHER_VALUE_SIZE ? l->value_size : LAUNCHER_VALUE_SIZE;
+    int each = (int)((size - 1) / ID_TEXT);
+    int put = l->rank % each == 0 ? put_group(job, number, each) : 0;
+    int rc = pinwheel_job_barrier(job);
+    rc = put != 0 ? put : rc;
+    for (int r = 0; rc == 0 && r < l->size; r += each) {
+        rc = take_group(job, number, r, each, map);
+    }
+    return rc;
+}
+
 int pinwheel_job_map(struct pinwheel_job *job, ptl_handle_ni_t ni, ptl_process_t *map)
 {
-    char key[64], value[64];
+    char value[64] = "-";
+    struct launcher *l = &job->launcher;
     unsigned number = job->maps++;
     ptl_process_t id;
     int code = PtlGetPhysId(ni, &id);
     if (code == PTL_OK) {
         snprintf(value, sizeof(value), "%x:%x", (unsigned)id.phys.nid, (unsigned)id.phys.pid);
-    } else {
-        snprintf(value, sizeof(value), "-");
     }
-    snprintf(key, sizeof(key), "pw-map-%u-%d", number, job->launcher.rank);
-    int rc = pinwheel_job_put(job, key, value);
+    int rc = put_numbered(job, "map", number, value);
     if (rc == 0) {
         rc = pinwheel_job_barrier(job);
     }
-    if (rc == 0 && code != PTL_OK) {
-        rc = launcher_fail(&job->launcher, -EINVAL,
-                           "PtlGetPhysId gave %d for interface handle 0x%x", code, (unsigned)ni);
+    bool groups = l->size > ONE_BY_ONE && l->value_size > 2 * ID_TEXT;
+    if (rc == 0 && groups) {
+        rc = take_groups(job, number, map);
     }
-    for (int r = 0; rc == 0 && r < job->launcher.size; r++) {
-        snprintf(key, sizeof(key), "pw-map-%u-%d", number, r);
-        rc = pinwheel_job_get(job, key, value, sizeof(value));
-        unsigned nid, pid;
-        if (rc == 0 && strcmp(value, "-") == 0) {
-            rc = launcher_fail(&job->launcher, -ENXIO,
-                               "rank %d has no physical id: its PtlGetPhysId failed", r);
-        } else if (rc == 0 && sscanf(value, "%x:%x", &nid, &pid) != 2) {
-            rc = launcher_fail(&job->launcher, -EPROTO, "rank %d published \"%s\", no physical id",
-                               r, value);
-        } else if (rc == 0 && job->launcher.spread && nid >> 24 == LOOPBACK) {
-            rc = launcher_fail(&job->launcher, -EADDRNOTAVAIL,
-                               "rank %d is at a loopback address, which other hosts do not reach; "
-                               "name an interface with PINWHEEL_IFACES",
-                               r);
-        } else if (rc == 0) {
-            map[r].phys.nid = nid;
-            map[r].phys.pid = pid;
-        }
+    for (int r = 0; rc == 0 && !groups && r < l->size; r++) {
+        rc = get_numbered(job, "map", number, r, value, sizeof(value));
+        rc = rc == 0 ? take_id(job, r, value, &map[r]) : rc;
+    }
+    if (code != PTL_OK) {
+        rc = launcher_fail(l, -EINVAL, "PtlGetPhysId gave %d for interface handle 0x%x", code,
+                           (unsigned)ni);
     }
     return rc;
 }

@@ -120,6 +120,9 @@ jobs() {
     for j in 1 2 33; do
         same "alltoall, -j $j" 14117380 "$(sim -j $j -n 33 --quiet "$programs/simnic_scale" alltoall 20000)"
     done
+    # So many ranks that their map comes in groups.
+    same "130 ranks" "$(sim -j 1 -n 130 --json "$programs/simnic_scale" broadcast 8 | tail -3)" \
+         "$(sim -j 9 -n 130 --json "$programs/simnic_scale" broadcast 8 | tail -3)"
     # A rank that waits outside of Portals for one that has no place yet takes none itself.
     fifo=$(mktemp -u)
     mkfifo "$fifo"

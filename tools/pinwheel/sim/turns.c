@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SILENCE_S = 10, BLOCKED_NS = 200000 };
+enum { SILENCE_S = 10, RANKS_PER_S = 50, BLOCKED_NS = 200000 };
 
 /* ---- who may run next ---- */
 
@@ -210,20 +210,28 @@ static void look_for_blocked(struct coordinator *c)
     }
 }
 
-/* Says that a rank holds all others up. */
-static void tell_silence(struct coordinator *c, uint32_t rank)
+/* How long a rank may hold all others up before that is said. One that has not come may be waiting
+ * for the launcher, which starts all of them first. */
+static int patience(const struct coordinator *c, uint32_t rank)
+{
+    bool came = atomic_load(&rank_of(c, rank)->pid) != 0;
+    return SILENCE_S + (came ? 0 : (int)(c->setup.ranks / RANKS_PER_S));
+}
+
+/* Says that a rank holds all others up, since so many seconds. */
+static void tell_silence(struct coordinator *c, uint32_t rank, int seconds)
 {
     const struct sim_rank *r = rank_of(c, rank);
     if (atomic_load(&r->pid) == 0) {
         fprintf(stderr,
                 "pinwheel sim: rank %u has not called PtlNIInit or pinwheel_job_barrier for %d s; "
                 "the others wait for it\n",
-                rank, SILENCE_S);
+                rank, seconds);
     } else {
         fprintf(stderr,
                 "pinwheel sim: rank %u (process %u) computes, or waits outside of Portals, since "
                 "%d s; virtual time stands at %.3f us\n",
-                rank, r->pid, SILENCE_S, (double)r->now / 1e6);
+                rank, r->pid, seconds, (double)r->now / 1e6);
     }
 }
 
@@ -251,9 +259,10 @@ bool turns_await(struct coordinator *c)
         if (o.waiting != 0 && c->back.count == back) {
             look_for_blocked(c);
         }
-        if (!told && clock_ns() - since > (int64_t)SILENCE_S * 1000000000) {
+        int seconds = patience(c, c->out.rank[0]);
+        if (!told && clock_ns() - since > (int64_t)seconds * 1000000000) {
             told = true;
-            tell_silence(c, c->out.rank[0]);
+            tell_silence(c, c->out.rank[0], seconds);
         }
     }
 }
