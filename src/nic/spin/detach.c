@@ -8,9 +8,9 @@
  *                                  └─ else to a copy ──► fabric ──► detach_stored() ──► begins
  *
  * Which messages: always gets, and those whose payload lies in the record. A longer payload is
- * copied only where that saves other messages time: if the message waits for one before it at its
- * entry, or if handlers of this entry took long lately. Else handlers use its packets in the
- * channel.
+ * copied, in real time, only where that saves other messages time: if the message waits for one
+ * before it at its entry, or if handlers of this entry took long lately. Else handlers use its
+ * packets in the channel.
  *
  * How many: of one sender, at one entry, as many packets as an execution context may have in its
  * queue (PINWHEEL_HPU_QUEUE), and at all entries SHARE times as many. A message that finds no place
@@ -65,11 +65,13 @@ static bool has_place(const struct rx *rx, uint64_t packets)
     return packets <= most;
 }
 
-/* Whether the message shall leave: its payload is short, or worth a copy. */
+/* Whether the message shall leave: its payload is short, or worth a copy. A simulated NIC goes on
+ * with the messages behind one whose handlers run, and so copies nothing. */
 static bool is_due(const struct rx *rx)
 {
-    return rx->f.length <= rx->peer->nic->inline_max || rx->at.le->handlers->slow != 0 ||
-           detach_behind_entry(rx);
+    const struct nic *nic = rx->peer->nic;
+    return rx->f.length <= nic->inline_max ||
+           (nic->time == NULL && (rx->at.le->handlers->slow != 0 || detach_behind_entry(rx)));
 }
 
 bool detach_may(const struct rx *rx)
