@@ -265,6 +265,19 @@ struct fabric_hpus {
 
 /* Virtual time, of a home that has it: nothing happens but in these functions and in poll(), under
  * the NIC's lock. Times are in picoseconds where nothing else is said. */
+/* That an HPU was taken by a handler, for counting. Times are in ps. */
+struct fabric_took {
+    unsigned hpu;
+    bool begins;        /* the call, rather than goes on after it was suspended */
+    uint64_t waited;    /* if it begins: how long it waited for an HPU */
+    unsigned waiting;   /* if it begins: calls that waited then, itself included */
+    uint64_t shortage;  /* a time in which a call always waited has ended, and was so long */
+    uint64_t begin, ps; /* when, and for how long */
+    uintptr_t handler;  /* the function, by which handlers differ */
+    /* Writes its name. */
+    void (*name)(uintptr_t handler, char *text, size_t size);
+};
+
 struct fabric_time {
     uint32_t (*nid)(void);  /* of this process; 0: it is in no simulation, and the log says so */
     int64_t (*clock)(void); /* of the process, in nanoseconds */
@@ -282,8 +295,7 @@ struct fabric_time {
     void (*fence)(void);
     void (*compute)(uint64_t ps);
     void (*hpus)(struct fabric *, struct fabric_hpus *);
-    /* Counts that an HPU was taken. */
-    void (*took)(struct fabric *, unsigned hpu, uint64_t ps);
+    void (*took)(struct fabric *, const struct fabric_took *);
 };
 
 /* Functions that only a home fabric has. */

@@ -164,6 +164,7 @@ struct hpu_exec {
     /* HPU that has begun the call; without the scheduler the slot of its context */
     unsigned hpu;
     int64_t charged; /* nanoseconds charged to its queue in advance */
+    uint64_t queued; /* in virtual time: when it was submitted */
 
     /* Private state of the call. */
     struct hpu_pool *pool;

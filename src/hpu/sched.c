@@ -313,6 +313,9 @@ static void submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *ex
     mutex_take(&s->lock);
     exec->queue = q;
     exec->place = HPU_PLACE_QUEUED;
+    if (s->time != NULL) {
+        sched_waits_virtual(s, exec);
+    }
     list_insert_after(first ? &q->ready : q->ready.prev, &exec->link);
     if (q->waiting++ == 0) {
         list_push_back(&s->turn, &q->turn);

@@ -59,6 +59,18 @@ struct hpu_sched_ops {
 struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const char *cpus,
                                    const struct hpu_sched_ops *ops, void *arg);
 
+/* What an HPU in virtual time was taken for: a call from its begin, or from where it went on, to
+ * its end, or to where it was suspended. */
+struct hpu_took {
+    const struct hpu_exec *exec;
+    unsigned hpu;
+    bool begins;        /* this is the begin of the call */
+    uint64_t waited;    /* if it begins: how long it waited for an HPU, in ps */
+    unsigned waiting;   /* if it begins: calls that waited then, itself included */
+    uint64_t shortage;  /* ps that ended then, in which a call always waited */
+    uint64_t begin, ps; /* when, and for how long, the HPU was taken */
+};
+
 /* The time of HPUs that are no threads: those of a simulated NIC, in picoseconds. at() has
  * something happen at a time, now or later, without the scheduler's lock; false: memory is short. A
  * call of a handler takes the cycles of its device code, or `native`, at whose end all of it
@@ -69,7 +81,7 @@ struct hpu_sched_time {
     void *arg;
     uint64_t native, look;
     unsigned clock_mhz;
-    void (*took)(void *arg, unsigned hpu, uint64_t ps); /* for counting */
+    void (*took)(void *arg, const struct hpu_took *t); /* for counting */
 };
 
 /* hpu_sched_create_virtual() makes HPUs in virtual time, which must outlive them; no thread is

@@ -33,8 +33,8 @@ struct hpu {
         struct hpu_exec *exec; /* that it runs; NULL: none */
         int code;              /* that its call has given */
         uint64_t cycles;       /* that the call had taken when it began or went on */
-        uint64_t took;
-    } at; /* in virtual time: sched_virtual.c */
+        struct hpu_took took;  /* by that call */
+    } at;                      /* in virtual time: sched_virtual.c */
 };
 
 struct hpu_sched {
@@ -47,6 +47,7 @@ struct hpu_sched {
     unsigned paused;
     bool stop;
     unsigned hpus, started;
+    uint64_t short_since; /* in virtual time: when calls began to wait, if any does */
     struct hpu hpu[];
 };
 
@@ -61,6 +62,8 @@ struct hpu_sched *sched_new(struct hpu_pool *pool, unsigned hpus, const struct h
  * sched_wake() in virtual time. */
 bool sched_may_run(const struct hpu_queue *q, unsigned hpu);
 void sched_wake_virtual(struct hpu_sched *s, const struct hpu_queue *q);
+/* sched_waits_virtual() notes, in virtual time, that a call is about to be queued. */
+void sched_waits_virtual(struct hpu_sched *s, struct hpu_exec *exec);
 /* sched_thread() is the thread of an HPU: `arg` is its struct hpu. */
 void *sched_thread(void *arg);
 /* sched_wake() wakes one HPU that may begin a call of `q`, or all if `q` is NULL; lock held. */

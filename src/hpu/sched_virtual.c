@@ -45,6 +45,22 @@ void sched_wake_virtual(struct hpu_sched *s, const struct hpu_queue *q)
     }
 }
 
+/* How many calls wait for an HPU. */
+static unsigned waiting(const struct hpu_sched *s)
+{
+    unsigned count = 0;
+    for (const struct list *l = s->turn.next; l != &s->turn; l = l->next) {
+        count += container_of(l, struct hpu_queue, turn)->waiting;
+    }
+    return count;
+}
+
+void sched_waits_virtual(struct hpu_sched *s, struct hpu_exec *exec)
+{
+    exec->queued = s->time->now(s->time->arg);
+    s->short_since = list_empty(&s->turn) ? exec->queued : s->short_since;
+}
+
 static uint64_t cycles_of(const struct hpu_exec *exec)
 {
     return exec->core_cycles + (exec->core != NULL ? hpu_device_now(&exec->core->rv32) : 0);
@@ -71,8 +87,8 @@ static void end(void *hpu)
     }
     mutex_take(&s->lock);
     h->at.exec = NULL;
-    s->time->took(s->time->arg, h->number, h->at.took);
-    sched_ran(h, exec, h->at.code, (int64_t)(h->at.took / 1000));
+    s->time->took(s->time->arg, &h->at.took);
+    sched_ran(h, exec, h->at.code, (int64_t)(h->at.took.ps / 1000));
     /* Where all that is to be done is suspended, time must pass before that is looked at again. */
     bool only_suspended = h->lone != 0 || (h->was_suspended && list_empty(&s->turn));
     if (!list_empty(&h->suspended) || !list_empty(&s->turn)) {
@@ -88,7 +104,10 @@ static void look(void *hpu)
     struct hpu_sched *s = h->sched;
     mutex_take(&s->lock);
     h->at.due = false;
+    unsigned before = waiting(s);
     struct hpu_exec *exec = h->at.exec == NULL ? sched_next(h) : NULL;
+    uint64_t now = s->time->now(s->time->arg);
+    uint64_t shortage = before != 0 && list_empty(&s->turn) ? now - s->short_since : 0;
     if (exec != NULL) {
         h->at.exec = exec;
         exec->place = HPU_PLACE_RUNNING;
@@ -98,13 +117,20 @@ static void look(void *hpu)
         return;
     }
     bool goes_on = exec->wait != HPU_WAIT_NONE;
-    h->at.took = goes_on ? s->time->look : s->time->native;
+    h->at.took = (struct hpu_took){.exec = exec,
+                                   .hpu = h->number,
+                                   .begins = !goes_on,
+                                   .waited = goes_on ? 0 : now - exec->queued,
+                                   .waiting = goes_on ? 0 : before,
+                                   .shortage = shortage,
+                                   .begin = now,
+                                   .ps = goes_on ? s->time->look : s->time->native};
     if (exec->env.code != NULL) {
         h->at.cycles = cycles_of(exec);
         h->at.code = hpu_exec_run(exec);
-        h->at.took = (cycles_of(exec) - h->at.cycles) * 1000000 / s->time->clock_mhz;
+        h->at.took.ps = (cycles_of(exec) - h->at.cycles) * 1000000 / s->time->clock_mhz;
     }
-    if (!at(h, h->at.took, end)) {
+    if (!at(h, h->at.took.ps, end)) {
         end(h); /* at once, since memory is short: nothing is lost but time */
     }
 }

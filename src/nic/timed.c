@@ -7,10 +7,12 @@
 #include "nic/timed.h"
 
 #include "base/sys.h"
+#include "hpu/device.h"
 #include "hpu/exec.h"
 #include "nic/progress.h"
 #include "nic/spin_calls.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,10 +91,19 @@ static uint64_t now(void *arg)
     return nic->time->now(nic->fabric);
 }
 
-static void took(void *arg, unsigned hpu, uint64_t ps)
+static void name_handler(uintptr_t handler, char *text, size_t size)
+{
+    const struct ptl_handler_entry *e = hpu_registered((void (*)(void))handler);
+    snprintf(text, size, "%s", e != NULL ? e->name : "");
+}
+
+static void took(void *arg, const struct hpu_took *t)
 {
     struct nic *nic = arg;
-    nic->time->took(nic->fabric, hpu, ps);
+    struct fabric_took f = {t->hpu,      t->begins, t->waited, t->waiting,
+                            t->shortage, t->begin,  t->ps,     (uintptr_t)t->exec->handler.header,
+                            name_handler};
+    nic->time->took(nic->fabric, &f);
 }
 
 struct hpu_sched *timed_hpus(struct nic *nic)

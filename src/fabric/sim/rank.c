@@ -174,6 +174,7 @@ void sim_clock_look(struct sim_clock *c)
     c->skips = c->looks >= SIM_LOOKS && sim_machine(c)->no_skip == 0;
     if (!c->skips) {
         c->looks++;
+        c->me->counts.looks++;
         c->debt += sim_machine(c)->look;
     }
 }

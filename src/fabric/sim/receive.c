@@ -5,6 +5,7 @@
  */
 #include "fabric/sim/receive.h"
 
+#include "fabric/sim/note.h"
 #include "fabric/sim/send.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static void issue(struct arrival *a, uint64_t bytes)
     uint64_t now = f->clock->now, start = now > f->dma_free ? now : f->dma_free;
     uint64_t taken = sim_bytes_ps(bytes != 0 ? bytes : 1, m->dma_byte);
     f->dma_free = start + taken;
-    f->clock->me->counts.dma += taken;
+    note_transfer(f, start, taken, bytes);
     if (t != NULL) {
         *t = (struct transfer){a, bytes};
     }

@@ -33,6 +33,7 @@
     UINT64_C(1000000000000) /* ps of looks at nothing: it waits for what never comes */
 enum { SIM_LOOKS = 64 };    /* at nothing before it skips */
 enum { SIM_PACKET = 4096, SIM_PACKETS = 64, SIM_HPUS = 64, SIM_RANKS_MOST = 4096 };
+enum { SIM_HANDLERS = 32, SIM_NAME = 48 };
 
 /* The machine that every rank is: times in ps, of a byte in 1e-6 ps. */
 struct sim_machine {
@@ -72,11 +73,28 @@ struct sim_packet {
     uint8_t data[SIM_PACKET];
 };
 
+/* Those who wait for a resource: in sum how long, in ps, and how many at once at most. */
+struct sim_queue {
+    uint64_t waited, most;
+};
+
+/* What the calls of a handler came to; times in ps. */
+struct sim_handler {
+    uint64_t function;     /* its address, by which its rank finds it; 0: the place is free */
+    char name[SIM_NAME];   /* "": it has none */
+    uint64_t calls, taken; /* calls that have begun; how long they took HPUs */
+    uint64_t waited, wait; /* how long they waited for one, in sum and at most */
+};
+
 struct sim_counts {
     uint64_t messages, packets, bytes; /* sent */
     uint64_t egress, dma;              /* ps that the egress port, the DMA engine were taken */
     uint64_t handlers, hpu[SIM_HPUS];  /* calls; ps that each HPU was taken */
     uint64_t skipped;                  /* ps of looks at nothing that were not made */
+    uint64_t looks;                    /* at nothing, that were */
+    uint64_t shortage;                 /* ps in which a handler call waited for an HPU */
+    struct sim_queue egress_queue, dma_queue, hpu_queue;
+    struct sim_handler handler[SIM_HANDLERS]; /* the last place: all that have none of their own */
 };
 
 struct sim_rank {
@@ -96,6 +114,7 @@ struct sim_rank {
     uint32_t nic_nid, nic_pid, uid;
     uint64_t incarnation;
     struct sim_counts counts;
+    _Alignas(64) uint8_t nic[FABRIC_STATS]; /* the stats page of the NIC that it opened last */
     uint32_t out_count, in_count;
     struct sim_packet out[SIM_PACKETS], in[SIM_PACKETS];
 };

@@ -3,6 +3,7 @@
 #include "fabric/sim/send.h"
 
 #include "base/nic_copy.h"
+#include "fabric/sim/note.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ static void depart(struct sim_fabric *f, struct departure *d, uint8_t from)
     c->ready = ready > c->ready ? ready : c->ready;
     d->ready = c->ready;
     d->message = f->messages++;
+    note_waits(f);
     struct list *after = f->departures.prev;
     while (after != &f->departures) {
         const struct departure *before = container_of(after, struct departure, link);
@@ -186,6 +188,9 @@ static void egress(void *fabric)
     counts->egress += taken;
     counts->packets++;
     counts->bytes += n;
+    if (before == 0) {
+        note_begun(f, d->ready);
+    }
     if (d->moved == d->length) {
         counts->messages++;
         end_departure(d, status);
@@ -210,6 +215,7 @@ void sim_drop_departures(struct sim_fabric *f, struct sim_peer *p)
         struct departure *d = container_of(l, struct departure, link);
         next = l->next;
         if (d->peer == p) {
+            f->waiting -= d->moved == 0;
             end_departure(d, FABRIC_UNDELIVERABLE);
         }
     }

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/reason.h"
+#include "fabric/sim/note.h"
 #include "fabric/sim/receive.h"
 #include "fabric/sim/send.h"
 
@@ -107,26 +108,25 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
             setup->packet_size, clock->segment->packet);
     }
     struct sim_fabric *f = calloc(1, sizeof(*f));
-    void *stats = aligned_alloc(4096, FABRIC_STATS);
     size_t channels = (size_t)clock->segment->ranks * FABRIC_CLASSES;
     uint64_t *ready = calloc(channels, sizeof(*ready));
     struct sim_taking *taking = calloc(channels, sizeof(*taking));
-    if (f == NULL || stats == NULL || ready == NULL || taking == NULL) {
+    if (f == NULL || ready == NULL || taking == NULL) {
         free(f);
-        free(stats);
         free(ready);
         free(taking);
         return -ENOMEM;
     }
-    memset(stats, 0, FABRIC_STATS);
     f->clock = clock;
     f->setup = *setup;
-    f->stats = stats;
     f->ready = ready;
     f->taking = taking;
     list_init(&f->peers);
     list_init(&f->departures);
     struct sim_rank *me = clock->me;
+    if (me->nic_nid != 0) {
+        memset(me->nic, 0, sizeof(me->nic)); /* it had another NIC before */
+    }
     *pid = setup->pid != 0 ? setup->pid : FIRST_PID;
     me->nic_nid = setup->nid;
     me->nic_pid = *pid;
@@ -152,7 +152,7 @@ static void sim_close(struct fabric *fabric)
     while (!list_empty(&f->peers)) {
         sim_end_peer(LIST_FIRST(struct sim_peer, &f->peers, link));
     }
-    free(f->stats);
+    free(f->dma_starts.time);
     free(f->ready);
     free(f->taking);
     free(f);
@@ -210,7 +210,7 @@ static _Atomic uint32_t *sim_doorbell(struct fabric *fabric)
 static void *sim_stats(struct fabric *fabric)
 {
     struct sim_fabric *f = sim_of(fabric);
-    return f->stats;
+    return f->clock->me->nic;
 }
 
 static bool sim_flows(struct fabric *fabric)
@@ -295,12 +295,9 @@ static void sim_hpus(struct fabric *fabric, struct fabric_hpus *hpus)
     *hpus = (struct fabric_hpus){m->hpus, m->clock_mhz, m->handler, m->look};
 }
 
-static void sim_took(struct fabric *fabric, unsigned hpu, uint64_t ps)
+static void sim_took(struct fabric *fabric, const struct fabric_took *t)
 {
-    struct sim_fabric *f = sim_of(fabric);
-    struct sim_counts *counts = &f->clock->me->counts;
-    counts->handlers++;
-    counts->hpu[hpu % SIM_HPUS] += ps;
+    note_handler(sim_of(fabric), t);
 }
 
 static const struct fabric_time sim_time = {.nid = sim_nid,

@@ -70,6 +70,12 @@ struct sim_taking {
     uint64_t message, begin;
 };
 
+/* When those who wait for a resource whose work is known in advance begin, in order. */
+struct sim_starts {
+    uint64_t *time;
+    size_t first, count, capacity;
+};
+
 struct sim_fabric {
     struct sim_clock *clock;
     struct fabric_setup setup;
@@ -80,10 +86,10 @@ struct sim_fabric {
     uint64_t egress_free, dma_free; /* when the port, the engine take the next */
     uint64_t ingress_free;          /* when the receiving side takes the next message */
     struct sim_taking *taking;      /* by rank and class */
-    uint64_t messages;
+    uint64_t messages, waiting;     /* that were sent; of these that have not begun to leave */
     uint64_t *ready; /* by rank and class: when the last packet that has come is ready */
     _Atomic uint32_t doorbell;
-    void *stats;
+    struct sim_starts dma_starts;
 };
 
 /* sim_of() and sim_peer_of() are the NIC, and what it keeps of a peer, behind the names that all

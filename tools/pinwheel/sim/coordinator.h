@@ -28,7 +28,8 @@ struct coordinator_result {
     struct sim_counts counts;            /* of all ranks */
     uint64_t egress, dma, hpus, channel; /* ps that the most used one was taken */
     uint32_t egress_rank, dma_rank, hpus_rank, channel_number;
-    uint64_t refused; /* packets for NICs that were not there */
+    uint64_t refused;        /* packets for NICs that were not there */
+    struct sim_stats *stats; /* by rank, for the caller to free; NULL: no memory */
 };
 
 struct coordinator;

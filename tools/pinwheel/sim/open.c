@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The beginning and the end of a simulated job: memory, network, thread, and what it came to. */
 #include "base/sys.h"
+#include "stats.h"
 #include "traffic.h"
 
 #include <errno.h>
@@ -187,6 +188,7 @@ void coordinator_end(struct coordinator *c, struct coordinator_result *result)
     futex_wake(&c->segment->came);
     pthread_join(c->thread, NULL);
     sum_up(c);
+    c->result.stats = stats_take(c);
     *result = c->result;
     free_coordinator(c);
 }

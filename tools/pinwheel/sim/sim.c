@@ -8,7 +8,9 @@
 #include "pinwheel/util/json.h"
 #include "profile.h"
 #include "sim/util/parameters.h"
+#include "stats.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -24,13 +26,15 @@ struct sim {
     struct sim_machine nic;
     const char *network;
     bool json, quiet, no_skip;
+    enum { STATS_NONE, STATS_TEXT, STATS_STDOUT, STATS_FILE } stats;
+    const char *stats_file; /* of STATS_FILE */
 };
 
 static const char sim_summary[] =
     "Runs N processes of PROGRAM as the ranks of one job, as `pinwheel run` does, with simulated\n"
     "NICs in virtual time: their bytes move, and all that a NIC does takes the time that it would\n"
     "take. What the program computes takes none unless it says so (pinwheel_sim.h). Afterwards a\n"
-    "line says how long the job took and what was taken most.\n\n"
+    "two lines say how long the job took and what limited it.\n\n"
     "The exit status is that of `pinwheel run`; 3 if ranks wait for what never comes.";
 
 static int take_network(struct args *a, void *sim)
@@ -55,6 +59,19 @@ static int take_time(struct args *a, void *ps)
     return sim_time_parse(ps, a->option->name, a->value, error, sizeof(error)) == 0
                ? ARGS_GO_ON
                : args_error(a, "%s", error);
+}
+
+static int take_stats(struct args *a, void *sim)
+{
+    struct sim *s = sim;
+    const char *end = strrchr(a->value, '.');
+    bool file = end != NULL && strcmp(end, ".json") == 0;
+    s->stats_file = a->value;
+    s->stats = a->value[0] == '\0'             ? STATS_TEXT
+               : strcmp(a->value, "json") == 0 ? STATS_STDOUT
+               : file                          ? STATS_FILE
+                                               : STATS_NONE;
+    return s->stats != STATS_NONE ? ARGS_GO_ON : args_bad(a, "must be json, or a file NAME.json");
 }
 
 #define AT(member) ARGS_AT(struct sim, member)
@@ -86,13 +103,11 @@ static const struct args_option sim_options[] = {
     {"--timeout", "SECONDS", "end the job, with status 124, if it takes longer in real time",
      ARGS_NUMBER, AT(launch.timeout_seconds), 1, 1000000},
     {"--quiet", NULL, "say nothing about the run at its end", ARGS_FLAG, AT(quiet)},
+    {"--stats", "[=json|F.json]",
+     "what was taken, by rank: a table, or JSON on standard output or in a file",
+     .take = take_stats},
     {"--json", NULL, "say it on standard output, as JSON", ARGS_FLAG, AT(json)},
 };
-
-static double percent(uint64_t part, uint64_t of)
-{
-    return of != 0 ? 100.0 * (double)part / (double)of : 0;
-}
 
 static void print_json(const struct sim *s, const struct coordinator_result *r)
 {
@@ -112,13 +127,43 @@ static void print_text(const struct sim *s, const struct coordinator_result *r)
 {
     fprintf(stderr,
             "pinwheel sim: %d ranks, %.5f us; %" PRIu64 " messages, %" PRIu64 " packets, %" PRIu64
-            " bytes, %" PRIu64 " handler calls\n"
-            "pinwheel sim: taken most: egress port of rank %u %.1f %%, DMA engine of rank %u "
-            "%.1f %%, %u HPUs of rank %u %.1f %%, a channel %.1f %%\n",
+            " bytes, %" PRIu64 " handler calls\n",
             s->launch.size, (double)r->end / 1e6, r->counts.messages, r->counts.packets,
-            r->counts.bytes, r->counts.handlers, r->egress_rank, percent(r->egress, r->end),
-            r->dma_rank, percent(r->dma, r->end), s->setup.machine.hpus, r->hpus_rank,
-            percent(r->hpus, r->end * s->setup.machine.hpus), percent(r->channel, r->end));
+            r->counts.bytes, r->counts.handlers);
+    if (r->stats != NULL) {
+        char text[400];
+        stats_limit(r->stats, text, sizeof(text));
+        fprintf(stderr, "pinwheel sim: %s\n", text);
+    }
+}
+
+/* Prints what --stats asks for; 1 after a line that says why that failed. */
+static int print_stats(const struct sim *s, const struct coordinator_result *r)
+{
+    if (s->stats == STATS_NONE) {
+        return 0;
+    }
+    if (r->stats == NULL) {
+        fprintf(stderr, "pinwheel sim: no memory for --stats\n");
+        return 1;
+    }
+    if (s->stats == STATS_TEXT) {
+        stats_print(r->stats, stderr);
+        return 0;
+    }
+    struct json j = {.to = s->stats == STATS_FILE ? fopen(s->stats_file, "we") : stdout};
+    bool failed = j.to == NULL;
+    if (!failed) {
+        json_open_object(&j, NULL);
+        stats_json(r->stats, &j);
+        json_close_object(&j);
+        failed = json_end(&j) != 0;
+        failed |= s->stats == STATS_FILE && fclose(j.to) != 0;
+    }
+    if (failed) {
+        fprintf(stderr, "pinwheel sim: --stats=%s: %s\n", s->stats_file, strerror(errno));
+    }
+    return failed;
 }
 
 /* Starts the job, with the coordinator beside it; returns the exit status. */
@@ -151,7 +196,9 @@ static int simulate(struct sim *s)
     } else if (!s->quiet && !result.failed) {
         print_text(s, &result);
     }
-    return result.stuck ? STUCK : result.failed && status == 0 ? 1 : status;
+    bool failed = print_stats(s, &result) != 0 || result.failed;
+    free(result.stats);
+    return result.stuck ? STUCK : failed && status == 0 ? 1 : status;
 }
 
 int command_sim(int argc, char **argv)

@@ -44,6 +44,17 @@ bool args_given(const struct args *a, const char *name)
     return false;
 }
 
+static bool may_lack_value(const struct args_option *o)
+{
+    return o->argument != NULL && o->argument[0] == '[';
+}
+
+/* What stands between an option and its value. */
+static const char *blank(const struct args_option *o)
+{
+    return o->argument != NULL && !may_lack_value(o) ? " " : "";
+}
+
 static void help(const struct args *a)
 {
     printf("usage: pinwheel %s%s%s%s\n\n%s\n", a->command, a->count > 0 ? " [OPTION]..." : "",
@@ -54,7 +65,7 @@ static void help(const struct args *a)
     for (int i = 0; i < a->count; i++) {
         const struct args_option *o = &a->options[i];
         char left[64];
-        snprintf(left, sizeof(left), "%s%s%s", o->name, o->argument != NULL ? " " : "",
+        snprintf(left, sizeof(left), "%s%s%s", o->name, blank(o),
                  o->argument != NULL ? o->argument : "");
         printf("  %-22s %s\n", left, o->meaning);
     }
@@ -64,8 +75,7 @@ static void unknown_option(const struct args *a, const char *word)
 {
     fprintf(stderr, "pinwheel %s: unknown option %s; it takes", a->command, word);
     for (int i = 0; i < a->count; i++) {
-        fprintf(stderr, "%s %s%s%s", i > 0 ? "," : "", a->options[i].name,
-                a->options[i].argument != NULL ? " " : "",
+        fprintf(stderr, "%s %s%s%s", i > 0 ? "," : "", a->options[i].name, blank(&a->options[i]),
                 a->options[i].argument != NULL ? a->options[i].argument : "");
     }
     struct nearest near = nearest_to(word, strcspn(word, "="));
@@ -108,7 +118,7 @@ static int next_option(struct args *a)
         }
         if (o->argument != NULL && word[length] == '=') {
             a->value = word + length + 1;
-        } else if (o->argument != NULL) {
+        } else if (o->argument != NULL && !may_lack_value(o)) {
             if (a->next >= a->argc) {
                 args_error(a, "%s needs a value: %s %s", o->name, o->name, o->argument);
                 return BAD;

@@ -29,8 +29,10 @@ enum args_kind {
 };
 
 struct args_option {
-    const char *name;     /* "-n", "--bind" */
-    const char *argument; /* "core|none", "N"; NULL: the option has no value */
+    const char *name; /* "-n", "--bind" */
+    /* "core|none", "N"; NULL: the option has no value; "[=N]": it may have one, behind "=" only,
+     * else its value is "" */
+    const char *argument;
     const char *meaning;
     enum args_kind kind;
     size_t at, size; /* offset and size of the member, by ARGS_AT() */

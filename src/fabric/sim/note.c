@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a rank notes of its NIC for the reports of `pinwheel sim`, in memory that outlives it. */
+#include "fabric/sim/note.h"
+
+#include "base/array.h"
+
+#include <string.h>
+
+static struct sim_counts *counts(const struct sim_fabric *f)
+{
+    return &f->clock->me->counts;
+}
+
+/* Counts one who has waited, or will have, beside so many others. */
+static void waited(struct sim_queue *q, uint64_t ps, uint64_t waiting)
+{
+    q->waited += ps;
+    q->most = waiting > q->most ? waiting : q->most;
+}
+
+/* ---- the egress port ---- */
+
+void note_waits(struct sim_fabric *f)
+{
+    f->waiting++;
+    waited(&counts(f)->egress_queue, 0, f->waiting);
+}
+
+void note_begun(struct sim_fabric *f, uint64_t ready)
+{
+    f->waiting--;
+    waited(&counts(f)->egress_queue, f->clock->now - ready, 0);
+}
+
+/* ---- the DMA engine ---- */
+
+/* Forgets those that have begun, and adds one; returns how many wait then. Short of memory it
+ * counts fewer. */
+static size_t add_start(struct sim_starts *s, uint64_t now, uint64_t start)
+{
+    while (s->count != 0 && s->time[s->first] <= now) {
+        s->first++;
+        s->count--;
+    }
+    if (s->first != 0 && s->first >= s->count) {
+        memmove(s->time, s->time + s->first, s->count * sizeof(*s->time));
+        s->first = 0;
+    }
+    size_t end = s->first + s->count;
+    if (start > now && ARRAY_ROOM(s->time, end, s->capacity, 64)) {
+        s->time[end] = start;
+        s->count++;
+    }
+    return s->count;
+}
+
+void note_transfer(struct sim_fabric *f, uint64_t start, uint64_t taken, uint64_t bytes)
+{
+    uint64_t now = f->clock->now;
+    counts(f)->dma += taken;
+    waited(&counts(f)->dma_queue, start - now, add_start(&f->dma_starts, now, start));
+}
+
+/* ---- HPUs ---- */
+
+/* The place of a handler, which it gets with its first call. */
+static struct sim_handler *handler_of(struct sim_counts *c, const struct fabric_took *t)
+{
+    unsigned i = 0;
+    while (i < SIM_HANDLERS - 1 && c->handler[i].function != t->handler &&
+           c->handler[i].function != 0) {
+        i++;
+    }
+    struct sim_handler *h = &c->handler[i];
+    if (h->function == 0) {
+        bool last = i == SIM_HANDLERS - 1;
+        h->function = last ? 1 : t->handler;
+        if (last) {
+            memcpy(h->name, "(others)", sizeof("(others)"));
+        } else {
+            t->name(t->handler, h->name, sizeof(h->name));
+        }
+    }
+    return h;
+}
+
+void note_handler(struct sim_fabric *f, const struct fabric_took *t)
+{
+    struct sim_counts *c = counts(f);
+    struct sim_handler *h = handler_of(c, t);
+    c->hpu[t->hpu % SIM_HPUS] += t->ps;
+    c->shortage += t->shortage;
+    h->taken += t->ps;
+    if (t->begins) {
+        c->handlers++;
+        h->calls++;
+        h->waited += t->waited;
+        h->wait = t->waited > h->wait ? t->waited : h->wait;
+        waited(&c->hpu_queue, t->waited, t->waited != 0 ? t->waiting : 0);
+    }
+}

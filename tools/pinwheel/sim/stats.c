@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a simulated job has taken: read, added up, compared. */
+#include "stats.h"
+
+#include "nic/stats.h"
+#include "state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+/* What the NIC's own page says: requests, and those that no entry took. */
+static void read_page(const struct sim_rank *from, struct rank_stats *to)
+{
+    static const int refused[] = {PTL_SR_DROP_COUNT, PTL_SR_PERMISSION_VIOLATIONS,
+                                  PTL_SR_OPERATION_VIOLATIONS};
+    const struct nic_stats *page = (const struct nic_stats *)from->nic;
+    for (unsigned i = 0; i < STATS_MOVEMENTS; i++) {
+        to->requests += page->received[i];
+    }
+    for (unsigned kind = 0; kind < STATS_KINDS; kind++) {
+        for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+            to->dropped += page->registers[kind][refused[i]];
+        }
+    }
+    to->matched = to->requests > to->dropped ? to->requests - to->dropped : 0;
+}
+
+struct sim_stats *stats_take(const struct coordinator *c)
+{
+    uint32_t ranks = c->setup.ranks;
+    struct sim_stats *s = calloc(1, sizeof(*s) + ranks * sizeof(s->rank[0]));
+    if (s == NULL) {
+        return NULL;
+    }
+    s->ranks = ranks;
+    s->hpus = c->setup.machine.hpus;
+    s->clock_mhz = c->setup.machine.clock_mhz;
+    for (uint32_t i = 0; i < ranks; i++) {
+        const struct sim_rank *from = rank_of(c, i);
+        struct rank_stats *to = &s->rank[i];
+        to->counts = from->counts;
+        to->now = from->now;
+        to->link_out = net_busy(c->net, 2 * i);
+        to->link_in = net_busy(c->net, 2 * i + 1);
+        for (unsigned k = 0; k < SIM_HANDLERS; k++) { /* the rank may have written anything */
+            to->counts.handler[k].name[SIM_NAME - 1] = '\0';
+        }
+        read_page(from, to);
+        s->end = to->now > s->end ? to->now : s->end;
+    }
+    for (uint32_t i = 2 * c->graph.hosts; i < c->graph.channels; i++) {
+        if (net_busy(c->net, i) > s->inner) {
+            s->inner = net_busy(c->net, i);
+            s->inner_number = i;
+        }
+    }
+    return s;
+}
+
+/* ---- adding up ---- */
+
+static void add_queue(struct sim_queue *to, const struct sim_queue *q)
+{
+    to->waited += q->waited;
+    to->most = q->most > to->most ? q->most : to->most;
+}
+
+static void add_handler(struct sim_counts *to, const struct sim_handler *h)
+{
+    unsigned i = 0;
+    while (i < SIM_HANDLERS - 1 && to->handler[i].function != 0 &&
+           strcmp(to->handler[i].name, h->name) != 0) {
+        i++;
+    }
+    struct sim_handler *sum = &to->handler[i];
+    if (sum->function == 0) {
+        *sum = *h;
+        return;
+    }
+    sum->calls += h->calls;
+    sum->taken += h->taken;
+    sum->waited += h->waited;
+    sum->wait = h->wait > sum->wait ? h->wait : sum->wait;
+}
+
+static void add_rank(struct rank_stats *to, const struct rank_stats *r)
+{
+    struct sim_counts *sum = &to->counts;
+    const struct sim_counts *n = &r->counts;
+    sum->messages += n->messages;
+    sum->packets += n->packets;
+    sum->bytes += n->bytes;
+    sum->egress += n->egress;
+    sum->dma += n->dma;
+    sum->handlers += n->handlers;
+    sum->skipped += n->skipped;
+    sum->looks += n->looks;
+    sum->shortage += n->shortage;
+    add_queue(&sum->egress_queue, &n->egress_queue);
+    add_queue(&sum->dma_queue, &n->dma_queue);
+    add_queue(&sum->hpu_queue, &n->hpu_queue);
+    for (unsigned k = 0; k < SIM_HPUS; k++) {
+        sum->hpu[k] += n->hpu[k];
+    }
+    for (unsigned k = 0; k < SIM_HANDLERS && n->handler[k].function != 0; k++) {
+        add_handler(sum, &n->handler[k]);
+    }
+    to->now = r->now > to->now ? r->now : to->now;
+    to->link_out += r->link_out;
+    to->link_in += r->link_in;
+    to->requests += r->requests;
+    to->matched += r->matched;
+    to->dropped += r->dropped;
+}
+
+void stats_sum(const struct sim_stats *s, struct rank_stats *sum)
+{
+    memset(sum, 0, sizeof(*sum));
+    for (uint32_t i = 0; i < s->ranks; i++) {
+        add_rank(sum, &s->rank[i]);
+    }
+}
+
+/* ---- what limits ---- */
+
+const char *stats_resource(enum stats_resource r)
+{
+    static const char *const names[] = {[STATS_LINK] = "link",
+                                        [STATS_EGRESS] = "egress",
+                                        [STATS_HPUS] = "HPUs",
+                                        [STATS_DMA] = "DMA"};
+    return names[r];
+}
+
+static void more(struct stats_use *use, double taken, double time, uint32_t rank, bool inner)
+{
+    double part = time > 0 ? taken / time : 0;
+    if (part > use->part) {
+        *use = (struct stats_use){part, rank, inner};
+    }
+}
+
+static uint64_t hpus_taken(const struct sim_counts *c)
+{
+    uint64_t sum = 0;
+    for (unsigned k = 0; k < SIM_HPUS; k++) {
+        sum += c->hpu[k];
+    }
+    return sum;
+}
+
+void stats_use(const struct sim_stats *s, struct stats_use use[STATS_RESOURCES])
+{
+    double end = (double)s->end;
+    memset(use, 0, STATS_RESOURCES * sizeof(use[0]));
+    for (uint32_t i = 0; i < s->ranks; i++) {
+        const struct rank_stats *r = &s->rank[i];
+        more(&use[STATS_LINK], (double)r->link_out, end, i, false);
+        more(&use[STATS_LINK], (double)r->link_in, end, i, false);
+        more(&use[STATS_EGRESS], (double)r->counts.egress, end, i, false);
+        more(&use[STATS_DMA], (double)r->counts.dma, end, i, false);
+        more(&use[STATS_HPUS], (double)hpus_taken(&r->counts), end * s->hpus, i, false);
+    }
+    more(&use[STATS_LINK], (double)s->inner, end, s->inner_number, true);
+}
+
+/* Whoever waits on the longest chain of events waits at one place at a time; without these waits
+ * nothing is later. */
+uint64_t stats_shortage(const struct sim_stats *s)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->ranks; i++) {
+        sum += s->rank[i].counts.shortage;
+    }
+    return sum < s->end ? sum : s->end;
+}

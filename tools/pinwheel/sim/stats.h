@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a simulated job has taken, by rank: read from the memory that ranks share when all is over,
+ * so that a rank which was killed has its figures, too (stats.c), and printed (stats_print.c).
+ */
+#ifndef PINWHEEL_SIM_STATS_H
+#define PINWHEEL_SIM_STATS_H
+
+#include "coordinator.h"
+
+#include "pinwheel/util/json.h"
+
+struct rank_stats {
+    struct sim_counts counts;
+    uint64_t now;                        /* when it was last heard of, ps */
+    uint64_t link_out, link_in;          /* ps that the links of its host were taken */
+    uint64_t requests, matched, dropped; /* requests that came to it; of these, those that
+                                          * an entry took, and the others */
+};
+
+enum stats_resource { STATS_LINK, STATS_EGRESS, STATS_HPUS, STATS_DMA, STATS_RESOURCES };
+
+/* The one of a kind that was taken most, as a part of all the time. */
+struct stats_use {
+    double part;
+    uint32_t rank; /* whose; of a channel between switches its number */
+    bool inner;    /* it is such a channel */
+};
+
+struct sim_stats {
+    uint64_t end; /* ps */
+    uint32_t ranks, hpus, clock_mhz;
+    uint64_t inner; /* ps that the most used channel between switches was taken */
+    uint32_t inner_number;
+    struct rank_stats rank[];
+};
+
+/* stats_take() reads the figures of a job that is over; NULL: no memory. */
+struct coordinator;
+struct sim_stats *stats_take(const struct coordinator *c);
+/* stats_sum() adds up the figures of all ranks, handlers by their names; `now` is the latest. */
+void stats_sum(const struct sim_stats *s, struct rank_stats *sum);
+/* stats_use() finds what was taken most. */
+void stats_use(const struct sim_stats *s, struct stats_use use[STATS_RESOURCES]);
+const char *stats_resource(enum stats_resource r);
+/* stats_shortage() is an upper bound of what one HPU more can gain, in ps: the time in which a call
+ * waited for one, of all ranks. */
+uint64_t stats_shortage(const struct sim_stats *s);
+
+/* stats_limit() writes what limits the job, in words. */
+void stats_limit(const struct sim_stats *s, char *text, size_t size);
+/* stats_print() prints all of it as tables, stats_json() as the members of an object. */
+void stats_print(const struct sim_stats *s, FILE *to);
+void stats_json(const struct sim_stats *s, struct json *j);
+
+#endif
