@@ -6,6 +6,7 @@
 #include "pinwheel/launch/launch.h"
 #include "pinwheel/util/args.h"
 #include "pinwheel/util/json.h"
+#include "room.h"
 #include "profile.h"
 #include "sim/util/parameters.h"
 #include "stats.h"
@@ -177,6 +178,11 @@ static int simulate(struct sim *s)
         cpu_set_t cores; /* a turn is short, and to wake somebody takes time: more than one each */
         s->setup.jobs = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
         s->setup.jobs *= 4;
+    }
+    char error[ROOM_ERROR];
+    if (!room_check("", s->setup.ranks, error)) {
+        fprintf(stderr, "pinwheel sim: a job of %u ranks: %s\n", s->setup.ranks, error);
+        return 1;
     }
     struct coordinator *c = coordinator_start(&s->setup);
     if (c == NULL) {
