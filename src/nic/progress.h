@@ -55,12 +55,14 @@ void progress_stop(struct nic *nic);
  * or -errno. */
 int progress_have_alarm(struct nic *nic);
 void progress_wake_at(struct nic *nic, int64_t due);
-/* nic_quiet() says, without the lock, whether nic_advance() would find nothing to do. */
+/* nic_quiet() says, without the lock, whether nic_advance() would find nothing to do. It asks the
+ * fabric each time, since a look takes time where time is virtual. */
 static inline bool nic_quiet(struct nic *nic)
 {
     struct fabric *net = nic->net;
-    return !atomic_load_explicit(&nic->attention, memory_order_relaxed) &&
-           !nic->ops->peek(nic->fabric) && (likely(net == NULL) || !nic->net_ops->peek(net));
+    return !nic->ops->peek(nic->fabric) &&
+           !atomic_load_explicit(&nic->attention, memory_order_relaxed) &&
+           (likely(net == NULL) || !nic->net_ops->peek(net));
 }
 /* nic_follow_up() makes the progress that the end of a handler allows; lock held. An HPU thread
  * calls it, so that no other thread need watch for that end. */
