@@ -10,18 +10,16 @@
  * library, as the dynamic linker lists them for ldd. The library tells which recorder to load.
  */
 #include "commands.h"
+#include "pinwheel/util/program.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct args_option record_options[] = {
@@ -38,127 +36,19 @@ static const struct recorder {
     {"libmpich.so.", "libpinwheel-trace-mpich.so", "libmpich-dev"},
 };
 
+enum { RECORDERS = sizeof(recorders) / sizeof(recorders[0]) };
+
 /* ---- Which word is the program ---- */
-
-/* True if an executable has a dynamic linker. Any other one would be run, instead of listing the
- * libraries that it needs. */
-static bool is_dynamic(const char *path)
-{
-    Elf64_Ehdr head;
-    bool found = false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    if (pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-        memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_ident[EI_CLASS] == ELFCLASS64 &&
-        head.e_phentsize == sizeof(Elf64_Phdr)) {
-        for (int i = 0; i < head.e_phnum && !found; i++) {
-            Elf64_Phdr part;
-            ssize_t n =
-                pread(fd, &part, sizeof(part), (off_t)(head.e_phoff + (size_t)i * sizeof(part)));
-            found = n == (ssize_t)sizeof(part) && part.p_type == PT_INTERP;
-        }
-    }
-    close(fd);
-    return found;
-}
-
-static bool executable(const char *path)
-{
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
-}
-
-/* Finds a word as a launcher does: as a path if it has a slash, else in the current folder or on
- * PATH. */
-static bool find_program(const char *word, char *path, size_t size)
-{
-    snprintf(path, size, "%s", word);
-    if (strchr(word, '/') != NULL || executable(path)) {
-        return executable(path);
-    }
-    const char *at = getenv("PATH");
-    for (; at != NULL && *at != '\0'; at += *at == ':') {
-        size_t length = strcspn(at, ":");
-        snprintf(path, size, "%.*s/%s", (int)length, at, word);
-        at += length;
-        if (executable(path)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void list_libraries(const char *path, int to)
-{
-    dup2(to, STDOUT_FILENO);
-    dup2(to, STDERR_FILENO);
-    setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
-    execl(path, path, (char *)NULL);
-    _exit(127);
-}
 
 /* Returns the recorder for the MPI that a program needs; NULL: it needs none. */
 static const struct recorder *recorder_of(const char *path)
 {
-    const struct recorder *found = NULL;
-    char line[4096];
-    int ends[2];
-    if (!is_dynamic(path) || pipe(ends) != 0) {
-        return NULL;
+    const char *libraries[RECORDERS];
+    for (size_t i = 0; i < RECORDERS; i++) {
+        libraries[i] = recorders[i].library;
     }
-    pid_t child = fork();
-    if (child == 0) {
-        list_libraries(path, ends[1]);
-    }
-    close(ends[1]);
-    FILE *lines = fdopen(ends[0], "r");
-    while (lines != NULL && fgets(line, sizeof(line), lines) != NULL) {
-        const char *name = line + strspn(line, " \t");
-        for (size_t i = 0; i < sizeof(recorders) / sizeof(recorders[0]); i++) {
-            if (strncmp(name, recorders[i].library, strlen(recorders[i].library)) == 0) {
-                found = &recorders[i];
-            }
-        }
-    }
-    if (lines != NULL) {
-        fclose(lines);
-    } else {
-        close(ends[0]);
-    }
-    if (child > 0) {
-        waitpid(child, NULL, 0);
-    }
-    return found;
-}
-
-/* ---- Where the recorder is ---- */
-
-/* Where recorders are, relative to the folder of the command `pinwheel`: in a build tree, in an
- * installation. */
-static const char *const folders[] = {"../../src/trace", "../" PINWHEEL_LIBDIR "/pinwheel"};
-
-static bool find_recorder(const struct recorder *r, char *path, size_t size)
-{
-    char here[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", here, sizeof(here) - 1);
-    if (length < 0) {
-        return false;
-    }
-    here[length] = '\0';
-    *strrchr(here, '/') = '\0';
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-        char name[2 * PATH_MAX];
-        snprintf(name, sizeof(name), "%s/%s/%s", here, folders[i], r->file);
-        char *real = realpath(name, NULL);
-        if (real != NULL) {
-            snprintf(path, size, "%s", real);
-            free(real);
-            return true;
-        }
-    }
-    return false;
+    int found = program_needs(path, libraries, RECORDERS);
+    return found >= 0 ? &recorders[found] : NULL;
 }
 
 /* ---- The command ---- */
@@ -207,7 +97,7 @@ static int add_program(const struct args *a, struct command *c, const struct rec
 {
     char library[PATH_MAX], *preload, *where;
     const char *before = getenv("LD_PRELOAD");
-    if (!find_recorder(r, library, sizeof(library))) {
+    if (!program_beside("src/trace", r->file, library, sizeof(library))) {
         args_error(a, "%s: is not there; Pinwheel was built without the Debian package %s", r->file,
                    r->package);
         return -1;
@@ -240,7 +130,7 @@ static int build(const struct args *a, struct command *c, const char *folder)
         char path[PATH_MAX];
         sought |= strcmp(a->argv[i], ":") == 0;
         const struct recorder *r =
-            sought && find_program(a->argv[i], path, sizeof(path)) ? recorder_of(path) : NULL;
+            sought && program_find(a->argv[i], path, sizeof(path)) ? recorder_of(path) : NULL;
         if (r != NULL && add_program(a, c, r, folder) != 0) {
             return -1;
         }

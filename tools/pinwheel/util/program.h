@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Programs that a command is to start, and libraries that it is to preload into them. */
+#ifndef PINWHEEL_PROGRAM_H
+#define PINWHEEL_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* program_find() finds a word as a launcher does: as a path if it has a slash, else in the current
+ * folder or on PATH. */
+bool program_find(const char *word, char *path, size_t size);
+
+/* program_needs() returns which of `count` libraries a program needs, itself or by others: the
+ * index of the last one whose name begins so, -1 if none does. It asks the dynamic linker, as ldd
+ * does. */
+int program_needs(const char *path, const char *const libraries[], size_t count);
+
+/* program_beside() finds a library of ours that goes with the running command: in `folder` of the
+ * build tree, or where it is installed. */
+bool program_beside(const char *folder, const char *file, char *path, size_t size);
+
+#endif
