@@ -115,7 +115,7 @@ void job_take_exit(struct job *j, int rank, int code, int status)
     char text[160];
     j->processes[rank].exited = true;
     if (j->launch->exited != NULL) {
-        j->launch->exited(j->launch->context, rank);
+        j->launch->exited(j->launch->context, rank, code == CLD_EXITED && status == 0);
     }
     if (code == CLD_EXITED && status == 0) {
         j->processes[rank].ended_well = now_ms();
@@ -190,14 +190,18 @@ void job_say_waiting(const struct job *j)
 
 void job_judge(struct job *j)
 {
-    char text[160];
+    const struct launch *l = j->launch;
+    char text[256];
     int rank, waiting, code;
+    int verdict = l->verdict != NULL ? l->verdict(l->context, text, sizeof(text)) : -1;
     if (pmi_aborted(j->pmi.server, &rank, &code)) {
         int status = code & 255;
         job_fail(j, status == 0 && code != 0 ? 1 : status, "rank %d aborted the job with code %d",
                  rank, code);
     } else if (j->judged) {
         j->doubt_until = INT64_MAX;
+    } else if (verdict >= 0) {
+        job_fail(j, verdict, "%s", text);
     } else if (j->holding && !in_doubt(j)) {
         describe(&j->held, text, sizeof(text));
         job_fail(j, status_of(&j->held), "%s", text);

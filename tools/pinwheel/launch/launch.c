@@ -391,6 +391,7 @@ static int start_here(struct job *j, const char *key, const char *id)
     struct spawn spawn = {.argv = l->argv,
                           .environment = l->environment,
                           .environment_count = l->environment_count,
+                          .rank_environment = l->rank_environment,
                           .size = l->size,
                           .job_key = key,
                           .job_id = id};

@@ -7,6 +7,7 @@
 #define PINWHEEL_LAUNCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct host_list;
 
@@ -19,6 +20,7 @@ struct launch {
     char **argv;        /* the program and its arguments */
     char **environment; /* NAME=VALUE for all ranks, added to the launcher's environment */
     int environment_count;
+    char ***rank_environment; /* by rank, ends with NULL: more of it for that rank; NULL: none */
     enum launch_bind bind;
     bool label;
     bool keep_going;      /* a rank that fails does not end the job */
@@ -27,7 +29,11 @@ struct launch {
     const struct host_list *hosts;
     const char *shell;  /* the command that reaches a host; NULL: ssh */
     const char *remote; /* path of pinwheel on the other hosts; NULL: the same as here */
-    void (*exited)(void *context, int rank); /* told that a rank has ended; NULL: nobody is */
+    /* told that a rank has ended, `well` if with status 0; NULL: nobody is */
+    void (*exited)(void *context, int rank, bool well);
+    /* asked whenever ranks are judged: writes why the job is to end, and gives the status, or -1;
+     * NULL: nobody is. A SIGCHLD to the launcher has it ask. */
+    int (*verdict)(void *context, char *why, size_t size);
     void *context;
 };
 

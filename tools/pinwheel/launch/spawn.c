@@ -63,6 +63,12 @@ static int set_environment(const struct spawn *s, int rank, int pmi)
             return -1;
         }
     }
+    for (char **e = s->rank_environment != NULL ? s->rank_environment[rank - s->first] : NULL;
+         e != NULL && *e != NULL; e++) {
+        if (putenv(*e) != 0) {
+            return -1;
+        }
+    }
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
         unsetenv(foreign[i]);
     }

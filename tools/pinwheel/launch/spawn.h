@@ -16,7 +16,8 @@ struct spawn {
     char **argv;
     char **environment; /* NAME=VALUE */
     int environment_count;
-    int size, first; /* ranks of the job; first rank of this host */
+    char ***rank_environment; /* by rank of this host, ends with NULL; NULL: none */
+    int size, first;          /* ranks of the job; first rank of this host */
     const char *job_key, *job_id;
     sigset_t signal_mask;      /* signal mask of the launcher before it changed its own */
     struct rlimit descriptors; /* its limit of descriptors before it changed that */
