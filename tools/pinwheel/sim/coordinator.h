@@ -24,6 +24,7 @@ struct coordinator_setup {
 struct coordinator_result {
     bool stuck;                          /* ranks waited for what never comes; it was said */
     bool failed;                         /* memory was short, or a time too late; it was said */
+    bool nics;                           /* a rank has opened one */
     uint64_t end;                        /* ps */
     struct sim_counts counts;            /* of all ranks */
     uint64_t egress, dma, hpus, channel; /* ps that the most used one was taken */

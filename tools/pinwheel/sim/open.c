@@ -155,6 +155,7 @@ static void sum_up(struct coordinator *c)
         for (unsigned k = 0; k < SIM_HPUS; k++) {
             hpus += n->hpu[k];
         }
+        r->nics |= rank->opened != SIM_NEVER;
         r->end = rank->now > r->end ? rank->now : r->end;
         r->counts.messages += n->messages;
         r->counts.packets += n->packets;

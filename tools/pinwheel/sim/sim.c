@@ -8,6 +8,7 @@
 #include "pinwheel/util/json.h"
 #include "room.h"
 #include "profile.h"
+#include "served.h"
 #include "sim/util/parameters.h"
 #include "stats.h"
 
@@ -26,7 +27,7 @@ struct sim {
     struct coordinator_setup setup;
     struct sim_machine nic;
     const char *network;
-    bool json, quiet, no_skip;
+    bool json, quiet, no_skip, pmix;
     enum { STATS_NONE, STATS_TEXT, STATS_STDOUT, STATS_FILE } stats;
     const char *stats_file; /* of STATS_FILE */
 };
@@ -100,6 +101,8 @@ static const struct args_option sim_options[] = {
      ARGS_NUMBER, AT(setup.jobs), 1, SIM_RANKS_MOST},
     {"--no-skip", NULL, "make each look of a program at nothing, as slow as it is", ARGS_FLAG,
      AT(no_skip)},
+    {"--pmix", NULL, "serve PMIx to ranks of a script, too, as to those of a program of Open MPI",
+     ARGS_FLAG, AT(pmix)},
     {"--label", NULL, "begin each line of output with \"[rank] \"", ARGS_FLAG, AT(launch.label)},
     {"--timeout", "SECONDS", "end the job, with status 124, if it takes longer in real time",
      ARGS_NUMBER, AT(launch.timeout_seconds), 1, 1000000},
@@ -185,7 +188,12 @@ static int simulate(struct sim *s)
         return 1;
     }
     struct coordinator *c = coordinator_start(&s->setup);
+    struct served served;
     if (c == NULL) {
+        return 1;
+    }
+    if (!served_begin(&served, &s->launch, c, s->pmix)) {
+        coordinator_end(c, &result);
         return 1;
     }
     snprintf(path, sizeof(path), SIM_VARIABLE "=%s", coordinator_path(c));
@@ -193,10 +201,9 @@ static int simulate(struct sim *s)
     s->launch.environment_count = 3;
     snprintf(timing, sizeof(timing), "PINWHEEL_HPU_TIMING=%s", profile_timing(&s->setup.machine));
     s->launch.bind = LAUNCH_BIND_NONE;
-    s->launch.exited = coordinator_exited;
-    s->launch.context = c;
     int status = launch_run(&s->launch);
     coordinator_end(c, &result);
+    served_end(&served, result.nics);
     if (s->json) {
         print_json(s, &result);
     } else if (!s->quiet && !result.failed) {
