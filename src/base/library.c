@@ -21,3 +21,8 @@ const char *library_load(const char *library, const struct library_symbol *symbo
     }
     return NULL;
 }
+
+void *library_global(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
+}

@@ -17,4 +17,8 @@ struct library_symbol {
  * functions in it. It returns NULL, or the name of the library or function that it did not find. */
 const char *library_load(const char *library, const struct library_symbol *symbols, size_t count);
 
+/* library_global() finds a symbol as the program's own references do: in a preloaded library too.
+ * NULL: there is none. */
+void *library_global(const char *name);
+
 #endif

@@ -7,8 +7,15 @@
 /* looks at the word before a waiting thread sleeps: together about the time of a system call */
 #define SPINS 100
 
+bool (*mutex_pass)(void);
+
 void mutex_wait(struct mutex *m)
 {
+    while (mutex_pass != NULL && mutex_pass()) {
+        if (mutex_try(m)) {
+            return;
+        }
+    }
     for (int i = 0; i < SPINS; i++) {
         uint32_t word = atomic_load_explicit(&m->word, memory_order_relaxed);
         if (word == 0 && atomic_compare_exchange_strong_explicit(

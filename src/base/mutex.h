@@ -26,6 +26,10 @@ struct mutex {
 /* mutex_wait() is the slow half: it spins for about the time of a system call, then it sleeps. */
 void mutex_wait(struct mutex *m);
 
+/* In virtual time: lets other threads of the process go on, one of which has the mutex; false: time
+ * cannot pass. NULL: there is none. */
+extern bool (*mutex_pass)(void);
+
 static inline bool mutex_try(struct mutex *m)
 {
     uint32_t free = 0;

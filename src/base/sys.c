@@ -269,6 +269,11 @@ void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns)
     SYS_CALL(SYS_futex, word, FUTEX_WAIT, value, timeout_ns < 0 ? NULL : &t, NULL, 0);
 }
 
+bool futex_wait_signal(_Atomic uint32_t *word, uint32_t value)
+{
+    return SYS_CALL(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0) == -EINTR;
+}
+
 void futex_wake(_Atomic uint32_t *word)
 {
     SYS_CALL(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
@@ -174,6 +175,8 @@ static inline void compiler_fence(void)
  * without end. The word may be shared between processes. futex_wake() wakes all sleepers,
  * futex_wake_one() one. */
 void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);
+/* futex_wait_signal() is futex_wait() without end; true: a signal handler has run meanwhile. */
+bool futex_wait_signal(_Atomic uint32_t *word, uint32_t value);
 void futex_wake(_Atomic uint32_t *word);
 void futex_wake_one(_Atomic uint32_t *word);
 

@@ -196,6 +196,9 @@ struct fabric_upcalls {
     /* The program has used virtual time, which is to pass before its call ends; and how long ago
      * the handler that sends now began, in picoseconds. */
     void (*time_used)(struct nic *);
+    /* While a thread waits in virtual time another one may have the lock. */
+    void (*give_lock)(struct nic *);
+    void (*take_lock)(struct nic *);
     /* Something has happened in virtual time: the NIC does all that can be done now. */
     void (*happened)(struct nic *);
     uint64_t (*handler_time)(struct nic *);
@@ -287,6 +290,8 @@ struct fabric_time {
     void (*wait)(struct fabric *, int64_t end);
     /* Lets the time pass that the program has used. */
     void (*settle)(struct fabric *);
+    /* Has the other threads of the process that wait for the NIC look again. */
+    void (*changed)(struct fabric *);
     /* Has something happen at a time, with the lock held; an `arg` that is `owned` is freed if it
      * never does. False: no memory. */
     bool (*at)(struct fabric *, uint64_t time, void (*happen)(void *arg), void *arg, bool owned);

@@ -37,6 +37,7 @@ void nic_wake_sleepers(struct nic *nic)
 {
     nic->wakeup.due = false;
     if (nic->time != NULL) {
+        nic->time->changed(nic->fabric);
         nic->time->settle(nic->fabric);
         return;
     }

@@ -39,6 +39,7 @@ void timed_begin(struct nic *nic)
     nic->wake_at = wake_at;
     nic->wake_due = -1;
     nic->waiters = 1;
+    nic->wakeup.any_change = 1; /* whoever changes anything has other threads look */
     nic->spin_ns = nic->yield_ns = 0;
     nic->process->options.number[OPT_SPIN_US] = 0; /* nobody learns to spin */
     nic->process->options.number[OPT_YIELD_US] = 0;
@@ -54,6 +55,16 @@ void timed_happened(struct nic *nic)
 {
     while (nic_advance(nic)) {
     }
+}
+
+void timed_give(struct nic *nic)
+{
+    nic_unlock(nic);
+}
+
+void timed_take(struct nic *nic)
+{
+    nic_lock(nic);
 }
 
 /* ---- HPUs ---- */

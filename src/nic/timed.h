@@ -14,6 +14,8 @@ struct hpu_sched *timed_hpus(struct nic *nic);
 /* The upcalls of a fabric in virtual time. */
 void timed_used(struct nic *nic);
 void timed_happened(struct nic *nic);
+void timed_give(struct nic *nic);
+void timed_take(struct nic *nic);
 uint64_t timed_handler(struct nic *nic);
 /* Of a program: timed_now() is its time in picoseconds, in or out of a simulation. Out of one
  * timed_compute(), which lets time pass, and timed_fence(), which waits for all ranks of the job,

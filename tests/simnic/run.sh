@@ -151,6 +151,50 @@ scenes() {
     same "a rank is killed" 137 $?
 }
 
+programs() {
+    p=$programs/simnic_programs
+    scene() {
+        for i in 1 2 3; do
+            same "$1, run $i" "$2" "$(MORE=$(printf '%0*d' $((i * 33)) 0) sim --quiet "$p" "$1" 2>&1 | tr '\n' ';')"
+        done
+    }
+    scene pipe "30;1030;"
+    scene wait "1 40;"
+    scene join "50;"
+    scene condition "1 60;0 130;"
+    scene mutex "000111222333 120;"
+    scene puts "1 1;1 1;"
+    scene killed "1 20;"
+    scene signal "1 25;"
+    scene polls "100 5000;1 0 3100;"
+    same "many" "2 50" "$(sim --processes 2 --quiet "$p" many 2> /dev/null)"
+    case $(sim --processes 2 --quiet "$p" many 2>&1) in
+    *"give \`pinwheel sim\` a larger --processes"*) ;;
+    *) same "many" "a line" "none" ;;
+    esac
+    folder=$(mktemp -d)
+    mkfifo "$folder/fifo"
+    ( sleep 0.1; echo; ) > "$folder/fifo" &
+    said=$(sim sh -c 'exec "$0" outside < "$1"' "$p" "$folder/fifo" 2>&1)
+    rm -r "$folder"
+    case $said in
+    *"irreproducible: rank 0 went on for a pipe from outside of the job"*) ;;
+    *) same "outside" "irreproducible" "$said" ;;
+    esac
+    said=$(sim "$p" pipe 2>&1)
+    case $said in
+    *irreproducible*) same "pipe" "reproducible" "$said" ;;
+    esac
+    said=$(sim "$p" stuck 2>&1)
+    same "stuck, status" 3 $?
+    case $said in
+    *"rank 0 waits outside of Portals since"*) ;;
+    *) same "stuck" "who waits" "$said" ;;
+    esac
+    # What is executed stays in the simulation.
+    same "executes" "5" "$(sim --quiet sh -c 'a=$(date +%s); sleep 5; b=$(date +%s); echo $((b - a))')"
+}
+
 # Who waits for what never comes is told.
 stuck() {
     said=$(sim -n 2 --quiet "$programs/simnic_scenes" forgets 2>&1)

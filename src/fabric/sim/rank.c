@@ -9,7 +9,9 @@
 
 #include "base/array.h"
 #include "base/heap.h"
+#include "base/library.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/sys.h"
 #include "base/thread.h"
 
@@ -18,6 +20,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+enum { MUTEX_PS = 1000000 }; /* between two looks at a mutex of the library */
+enum { CROWD = 1000000, CROWD_STATUS = 3 };
+
 static bool event_before(const struct sim_event *a, const struct sim_event *b, const void *of)
 {
     return a->time != b->time ? a->time < b->time : a->serial < b->serial;
@@ -25,7 +30,7 @@ static bool event_before(const struct sim_event *a, const struct sim_event *b, c
 
 HEAP_OF(sim_events, struct sim_event, 4, event_before)
 
-static uint64_t first_event(const struct sim_clock *c)
+uint64_t sim_clock_first(const struct sim_clock *c)
 {
     return c->count != 0 ? c->events[0].time : SIM_NEVER;
 }
@@ -48,13 +53,29 @@ void sim_clock_forget(struct sim_clock *c)
     c->count = 0;
 }
 
-static void happen_first(struct sim_clock *c)
+/* So many events at one time are no program's. */
+static void note_crowd(struct sim_clock *c, uint64_t time)
+{
+    c->crowd = time == c->now ? c->crowd + 1 : 0;
+    if (c->crowd == CROWD) {
+        log_line(LOG_ERROR,
+                 "rank %u: more than %u events happen at %.6f us of virtual time, the last one "
+                 "number %llu, a %s: handlers, counters or timers that set each other off without "
+                 "taking time; the rank ends",
+                 c->rank, CROWD, (double)c->now / 1e6, (unsigned long long)c->serial,
+                 c->me->waits == SIM_POLLS ? "look of the program" : "transfer or handler");
+        SYS_CALL(SYS_exit_group, CROWD_STATUS);
+    }
+}
+
+void sim_clock_happen(struct sim_clock *c)
 {
     struct sim_event e = c->events[0];
     if (--c->count != 0) {
         struct sim_event last = c->events[c->count];
         sim_events_sink(c->events, c->count, &last, NULL);
     }
+    note_crowd(c, e.time);
     c->now = e.time > c->now ? e.time : c->now;
     c->last = c->now;
     c->looks = 0;
@@ -76,20 +97,16 @@ static void run_others(struct sim_clock *c)
     futex_wake(&c->segment->came);
 }
 
-/* Hands the turn back, and has it again when this returns. */
-static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
+static void await_turn(struct sim_clock *c)
 {
     struct sim_rank *me = c->me;
-    me->now = c->now;
-    me->next = next;
-    me->waits = why;
-    me->silence = why == SIM_POLLS ? c->now - c->last : 0;
-    atomic_store(&me->turn, SIM_IDLE);
-    run_others(c);
-    while (atomic_load(&me->turn) != SIM_RUN) {
+    for (;;) {
         uint32_t turn = atomic_load(&me->turn);
-        if (turn != SIM_RUN) {
-            futex_wait(&me->turn, turn, -1);
+        if (turn == SIM_RUN) {
+            break;
+        }
+        if (futex_wait_signal(&me->turn, turn)) {
+            c->running->interrupted = true;
         }
     }
     c->until = me->until;
@@ -99,10 +116,22 @@ static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
     me->in_count = 0;
 }
 
+void sim_clock_hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
+{
+    struct sim_rank *me = c->me;
+    me->now = c->now;
+    me->next = next;
+    me->waits = why;
+    me->silence = why == SIM_POLLS ? c->now - c->last : 0;
+    atomic_store(&me->turn, SIM_IDLE);
+    run_others(c);
+    await_turn(c);
+}
+
 struct sim_packet *sim_clock_packet(struct sim_clock *c)
 {
     if (c->me->out_count == SIM_PACKETS) {
-        hand_over(c, c->now, (enum sim_wait)c->me->waits);
+        sim_clock_hand_over(c, c->now, (enum sim_wait)c->me->waits);
     }
     struct sim_packet *p = &c->me->out[c->me->out_count++];
     memset(p, 0, offsetof(struct sim_packet, data));
@@ -118,55 +147,24 @@ void sim_clock_sent(struct sim_clock *c, uint64_t time)
 
 /* ---- time ---- */
 
-/* Lets all events up to a time happen, that one included, and the time come. */
-static void advance(struct sim_clock *c, uint64_t to, enum sim_wait why)
-{
-    for (;;) {
-        uint64_t first = first_event(c);
-        if (first <= to && first < c->until) {
-            happen_first(c);
-        } else if (to < c->until) {
-            c->now = to > c->now ? to : c->now;
-            return;
-        } else {
-            hand_over(c, first < to ? first : to, why);
-        }
-    }
-}
-
 void sim_clock_settle(struct sim_clock *c)
 {
     if (c->passing) {
         return;
     }
-    c->passing = true;
     do {
         uint64_t to = c->now + c->debt;
         c->debt = 0;
-        advance(c, to, SIM_COMPUTES);
+        sim_clock_wait(c, to, SIM_TASK_TIME, SIM_COMPUTES, c->nic != NULL);
     } while (c->debt != 0); /* what comes meanwhile may take the host's time, too */
-    c->passing = false;
 }
 
 void sim_clock_pass(struct sim_clock *c, uint64_t end, enum sim_wait why)
 {
     sim_clock_settle(c);
-    if (c->passing) {
-        return;
+    if (!c->passing) {
+        sim_clock_wait(c, end, SIM_TASK_NIC, why, c->nic != NULL);
     }
-    c->passing = true;
-    for (;;) {
-        uint64_t first = first_event(c), to = first < end ? first : end;
-        if (to < c->until && to != SIM_NEVER) {
-            advance(c, to, why);
-            break;
-        }
-        hand_over(c, to, why);
-        if (why == SIM_IN_FENCE && c->me->fence == SIM_NEVER) {
-            break;
-        }
-    }
-    c->passing = false;
 }
 
 void sim_clock_look(struct sim_clock *c)
@@ -188,7 +186,7 @@ void sim_clock_skip(struct sim_clock *c)
     }
     if (start - c->last > SIM_SILENCE && start - c->last < 2 * SIM_SILENCE) {
         /* The coordinator knows whether anything can happen at all. */
-        hand_over(c, start, SIM_POLLS);
+        sim_clock_hand_over(c, start, SIM_POLLS);
     }
     sim_clock_pass(c, start + SIM_SKIP, SIM_POLLS);
     uint64_t passed = c->now > start ? c->now - start : 0, beyond = passed % look;
@@ -220,13 +218,21 @@ void sim_clock_fence(struct sim_clock *c)
 /* ---- joining ---- */
 
 static struct sim_clock *own;
+static bool others; /* it is the preloaded library's, which leaves, too */
+
+void sim_clock_leave(struct sim_clock *c)
+{
+    if (atomic_load(&c->me->pid) == (uint32_t)getpid()) {
+        c->me->now = c->now;
+        atomic_store(&c->me->left, 1);
+        run_others(c);
+    }
+}
 
 static __attribute__((destructor)) void leave(void)
 {
-    if (own != NULL && atomic_load(&own->me->pid) == (uint32_t)getpid()) {
-        own->me->now = own->now; /* whenever its last turn was */
-        atomic_store(&own->me->left, 1);
-        run_others(own);
+    if (own != NULL && !others) {
+        sim_clock_leave(own);
     }
 }
 
@@ -251,13 +257,59 @@ static struct sim_segment *map_segment(const char *path)
     return at;
 }
 
+/* The clock of the preloaded library, if there is that. */
+static struct sim_clock *preloaded(void)
+{
+    void *found = library_global("pinwheel_sim_clock");
+    struct sim_clock *(*clock)(void);
+    memcpy(&clock, &found, sizeof(clock));
+    struct sim_clock *c = clock != NULL ? clock() : NULL;
+    return c != NULL && c->version == SIM_CLOCK_VERSION && c->bytes == sizeof(*c) ? c : NULL;
+}
+
+/* Another thread has a mutex while time passes for it. */
+static bool pass_for_mutex(void)
+{
+    if (own == NULL || own->passing) {
+        return false;
+    }
+    sim_clock_wait(own, own->now + own->debt + MUTEX_PS, SIM_TASK_TIME, SIM_COMPUTES, false);
+    return true;
+}
+
 struct sim_clock *sim_clock_join(void)
 {
-    const char *path = getenv(SIM_VARIABLE), *rank = getenv("PMI_RANK");
-    if (own != NULL || path == NULL || rank == NULL) {
-        return own;
+    if (own == NULL && (own = preloaded()) != NULL) {
+        others = true;
     }
-    struct sim_segment *s = map_segment(path);
+    bool again = false;
+    if (own == NULL && (own = sim_clock_make(&again)) != NULL && !again) {
+        sim_clock_hand_over(own, 0, SIM_COMPUTES);
+    }
+    mutex_pass = own != NULL ? pass_for_mutex : mutex_pass;
+    return own;
+}
+
+/* This process is the rank that its environment names; or, if that has another process, one that
+ * was forked there, or a new one. */
+static struct sim_rank *find_place(struct sim_segment *s, uint32_t rank, uint32_t pid)
+{
+    uint32_t nobody = 0;
+    if (atomic_compare_exchange_strong(&s->rank[rank].pid, &nobody, pid) || nobody == pid) {
+        return &s->rank[rank];
+    }
+    for (uint32_t i = sim_child(s, rank); i < sim_child(s, rank) + s->processes; i++) {
+        if (atomic_load(&s->rank[i].taken) != 0 && atomic_load(&s->rank[i].pid) == pid) {
+            return &s->rank[i];
+        }
+    }
+    return NULL;
+}
+
+struct sim_clock *sim_clock_make(bool *again)
+{
+    const char *path = getenv(SIM_VARIABLE), *rank = getenv("PMI_RANK");
+    struct sim_segment *s = path != NULL && rank != NULL ? map_segment(path) : NULL;
     struct sim_clock *c = s != NULL ? calloc(1, sizeof(*c)) : NULL;
     if (c == NULL) {
         return NULL;
@@ -269,11 +321,72 @@ struct sim_clock *sim_clock_join(void)
         free(c);
         return NULL;
     }
+    c->me = find_place(s, (uint32_t)number, (uint32_t)getpid());
+    if (c->me == NULL) {
+        free(c);
+        return NULL;
+    }
+    c->version = SIM_CLOCK_VERSION;
+    c->bytes = sizeof(*c);
     c->segment = s;
-    c->rank = (uint32_t)number;
-    c->me = &s->rank[number];
-    own = c;
-    atomic_store(&c->me->pid, (uint32_t)getpid());
-    hand_over(c, 0, SIM_COMPUTES);
+    c->rank = (uint32_t)(c->me - s->rank);
+    *again = atomic_load(&c->me->turn) == SIM_RUN;
+    c->now = c->me->now;
+    c->until = *again ? c->me->until : 0;
+    c->tasks = c->running = &c->main;
     return c;
+}
+
+/* ---- processes that are forked ---- */
+
+struct sim_rank *sim_clock_reserve(struct sim_clock *c)
+{
+    struct sim_segment *s = c->segment;
+    uint32_t host = sim_host(s, c->rank), most = s->processes;
+    for (uint32_t i = 0; i < most; i++) {
+        uint32_t at = sim_child(s, host) + s->rank[host].forks++ % most, used;
+        struct sim_rank *r = &s->rank[at];
+        if (atomic_load(&r->taken) != 0) {
+            continue;
+        }
+        r->now = r->next = c->now + c->debt;
+        r->opened = r->closed = r->fence = r->look_at = SIM_NEVER;
+        r->outside = r->in_count = r->out_count = 0;
+        r->waits = SIM_COMPUTES;
+        atomic_store(&r->left, 0);
+        atomic_store(&r->turn, SIM_IDLE);
+        atomic_store(&r->taken, 1);
+        while ((used = atomic_load(&s->used)) <= at) {
+            atomic_compare_exchange_strong(&s->used, &used, at + 1);
+        }
+        return r;
+    }
+    log_line(LOG_ERROR,
+             "fork: rank %u of the simulated job has %u processes that have not ended: give "
+             "`pinwheel sim` a larger --processes",
+             host, most);
+    return NULL;
+}
+
+void sim_clock_forked(struct sim_clock *c, struct sim_rank *place, uint32_t pid, bool child)
+{
+    if (child) {
+        c->me = place;
+        c->rank = (uint32_t)(place - c->segment->rank);
+        c->count = 0;
+        c->now = place->now;
+        c->debt = c->until = 0;
+        c->tasks = c->running;
+        c->running->next = NULL;
+        c->take = NULL;
+        c->happened = NULL;
+        c->taker = c->nic = NULL;
+        atomic_store(&place->pid, (uint32_t)getpid());
+        await_turn(c);
+    } else if (pid == 0) {
+        atomic_store(&place->taken, 0);
+    } else {
+        atomic_store(&place->pid, pid);
+        c->until = c->until > c->now + 1 ? c->now + 1 : c->until;
+    }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * This process as a rank of a simulated job: its virtual time, and the events of its NIC
- * (rank.c). One thread of it runs at a time.
+ * (rank.c), and its threads (tasks.c). One thread of it runs at a time.
  */
 #ifndef FABRIC_SIM_RANK_H
 #define FABRIC_SIM_RANK_H
@@ -15,29 +15,62 @@ struct sim_event {
     bool owned; /* `arg` is freed if it never happens */
 };
 
+/* What a thread that does not run waits for: its time; the next event of the NIC as well; what
+ * other threads and processes do; the same, or what comes from outside of the job. */
+enum sim_task_waits { SIM_TASK_TIME, SIM_TASK_NIC, SIM_TASK_OTHERS, SIM_TASK_ANYBODY };
+
+/* A thread of the process (tasks.c). One of them runs at a time. */
+struct sim_task {
+    struct sim_task *next; /* in the order of their numbers */
+    uint64_t number;
+    uint64_t wake; /* it goes on at that time; SIM_NEVER: not by itself */
+    enum sim_task_waits waits;
+    enum sim_wait why;
+    bool locked;          /* it waits with the lock of the NIC */
+    bool outside;         /* it looks since real time has passed */
+    bool interrupted;     /* a signal came while it waited */
+    _Atomic uint32_t run; /* it is its turn; a futex */
+    /* While it does not run: what the clock has of the thread that does. */
+    uint64_t debt;
+    unsigned looks;
+    bool skips, passing;
+};
+
+#define SIM_CLOCK_VERSION UINT64_C(0x316b636f6c637000)
+
+/* A program has one, made by the library that is preloaded (src/virtual), if there is that. */
 struct sim_clock {
+    uint64_t version, bytes; /* SIM_CLOCK_VERSION, sizeof(struct sim_clock) */
     struct sim_segment *segment;
     struct sim_rank *me;
     uint32_t rank;
     uint64_t now;   /* of the event that happens, or of the program */
-    uint64_t debt;  /* time that the program has used, and that is still to pass */
+    uint64_t debt;  /* time that the thread has used, and that is still to pass */
     uint64_t until; /* this rank may go on below it */
     uint64_t last;  /* when the last event happened */
-    unsigned looks; /* of the program at nothing, since then */
+    unsigned looks; /* of the thread at nothing, since then */
     bool skips;     /* its next look is to skip some */
     uint64_t serial;
     struct sim_event *events; /* a heap */
     size_t count, capacity;
-    bool passing; /* time passes: a call for the same does nothing */
+    uint64_t crowd; /* events in a row that happened at one time */
+    bool passing;   /* time passes: a call for the same does nothing */
+    struct sim_task main, *tasks, *running;
+    uint64_t task_count;
     void (*take)(void *arg, const struct sim_packet *p); /* a packet whose time has come */
     void (*happened)(void *arg);                         /* called after each event */
     void *taker;                                         /* `arg` of both */
+    struct nic *nic; /* a thread that waits holds its lock, or takes it for what happens */
+    void (*lock)(struct nic *), (*unlock)(struct nic *);
 };
 
 /* sim_clock_join() gives the clock of this process: NULL if it is in no simulated job, or, with a
  * line in the log, if it cannot join the one that its environment names. The first call waits
  * until all ranks have come. */
 struct sim_clock *sim_clock_join(void);
+/* sim_clock_make() is the first half of that: it waits for nobody. `again`: it was called in this
+ * process before, which has since executed another program; it is its turn. */
+struct sim_clock *sim_clock_make(bool *again);
 /* sim_clock_at() has something happen at a time that is not before now; with `owned` the clock
  * frees `arg`, by free(), if it forgets the event. False: no memory. sim_clock_forget() forgets
  * all. */
@@ -48,6 +81,36 @@ void sim_clock_forget(struct sim_clock *c);
 void sim_clock_settle(struct sim_clock *c);
 /* sim_clock_pass() lets time pass until the next event has happened, or until `end`. */
 void sim_clock_pass(struct sim_clock *c, uint64_t end, enum sim_wait why);
+/* sim_clock_wait() lets the calling thread wait until `wake`, and for what `waits` says; the others
+ * go on meanwhile. `locked`: it holds the lock of the NIC. sim_clock_changed() has those that wait
+ * for the NIC look again; sim_clock_stir(), those that wait for others, also in the other processes
+ * of the rank, and sim_clock_wake() only in this one. */
+void sim_clock_wait(struct sim_clock *c, uint64_t wake, enum sim_task_waits waits,
+                    enum sim_wait why, bool locked);
+void sim_clock_changed(struct sim_clock *c);
+void sim_clock_stir(struct sim_clock *c);
+void sim_clock_wake(struct sim_clock *c);
+/* sim_task_begin() makes a thread that is to run, in its place among the others; sim_task_enter()
+ * is called by it and returns when it may run. sim_task_drop() forgets it; one that has run then
+ * has the others go on by sim_task_pass(), its last call. sim_task_interrupt() ends a wait, as a
+ * signal. */
+void sim_task_begin(struct sim_clock *c, struct sim_task *t);
+void sim_task_enter(struct sim_clock *c, struct sim_task *t);
+void sim_task_drop(struct sim_clock *c, const struct sim_task *t);
+void sim_task_pass(struct sim_clock *c);
+void sim_task_interrupt(struct sim_clock *c, struct sim_task *t);
+/* For tasks.c: sim_clock_first() is when the next event happens, sim_clock_happen() lets it.
+ * sim_clock_hand_over() hands the turn of the process back, and has it again when it returns. */
+uint64_t sim_clock_first(const struct sim_clock *c);
+void sim_clock_happen(struct sim_clock *c);
+void sim_clock_hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why);
+/* sim_clock_reserve() takes a place for a child that is about to be forked; NULL: there is none,
+ * and the log says so. sim_clock_forked() is called then: by the parent with the child's number, or
+ * 0 if there is none, and by the child, which waits for its turn, with `child` set. */
+struct sim_rank *sim_clock_reserve(struct sim_clock *c);
+void sim_clock_forked(struct sim_clock *c, struct sim_rank *place, uint32_t pid, bool child);
+/* sim_clock_leave() says that the process is about to end. */
+void sim_clock_leave(struct sim_clock *c);
 /* sim_clock_look() says that the program looks at nothing. After SIM_LOOKS of these in a row
  * sim_clock_skip(), if `skips` is set, lets time pass until something happens, at most SIM_SKIP;
  * the program goes on at the time of the look that finds it. */

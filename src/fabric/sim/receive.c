@@ -281,8 +281,10 @@ static void ready(void *held)
     struct held *h = held;
     struct sim_fabric *f = h->fabric;
     const struct sim_packet *packet = &h->packet;
-    struct sim_peer *p = sim_peer_at(f, packet->from);
-    if (p != NULL && packet->kind == SIM_REFUSED) {
+    bool refused = packet->kind == SIM_REFUSED;
+    struct sim_peer *p = refused ? sim_peer_known(f, packet->from, packet->from_life)
+                                 : sim_peer_at(f, packet->from, packet->from_life);
+    if (p != NULL && refused) {
         sim_end_peer(p);
     } else if (p != NULL) {
         struct sim_channel *c = &p->channel[packet->class];

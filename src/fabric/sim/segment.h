@@ -34,6 +34,7 @@
 enum { SIM_LOOKS = 64 };    /* at nothing before it skips */
 enum { SIM_PACKET = 4096, SIM_PACKETS = 64, SIM_HPUS = 64, SIM_RANKS_MOST = 4096 };
 enum { SIM_HANDLERS = 32, SIM_NAME = 48 };
+enum { SIM_PROCESSES_MOST = 1024 }; /* that a rank may have forked and that have not ended */
 
 /* The machine that every rank is: times in ps, of a byte in 1e-6 ps. */
 struct sim_machine {
@@ -56,7 +57,19 @@ struct sim_machine {
 enum sim_turn { SIM_IDLE, SIM_RUN, SIM_NEXT };
 
 /* What a rank waits for, for people. */
-enum sim_wait { SIM_COMPUTES, SIM_WAITS, SIM_POLLS, SIM_IN_FENCE };
+enum sim_wait {
+    SIM_COMPUTES,
+    SIM_WAITS,
+    SIM_POLLS,
+    SIM_IN_FENCE,
+    SIM_SLEEPS,
+    SIM_OUTSIDE,
+    SIM_REASONS
+};
+
+/* What threads of a process wait for outside of Portals: nobody does, for what a process or thread
+ * of the simulation does, or perhaps for what comes from elsewhere. */
+enum sim_outside { SIM_INSIDE, SIM_FOR_OTHERS, SIM_FOR_ANYBODY };
 
 enum sim_packet_kind { SIM_DATA, SIM_REFUSED };
 
@@ -65,8 +78,9 @@ enum sim_packet_kind { SIM_DATA, SIM_REFUSED };
 struct sim_packet {
     uint64_t time;
     uint32_t kind, from, to, class;
-    uint64_t message;       /* its number among those of its sender */
-    uint64_t total, offset; /* bytes of the message's payload; of this packet's place in it */
+    uint32_t from_life, to_life; /* the NICs of these places that are meant */
+    uint64_t message;            /* its number among those of its sender */
+    uint64_t total, offset;      /* bytes of the message's payload; of this packet's place in it */
     uint32_t bytes;
     uint32_t status; /* enum fabric_status: not FABRIC_OK: no more of the payload comes */
     _Alignas(8) uint8_t header[FABRIC_HEADER];
@@ -100,17 +114,30 @@ struct sim_counts {
 struct sim_rank {
     _Atomic uint32_t turn;  /* enum sim_turn; a futex */
     _Atomic uint32_t pid;   /* 0: it has not come */
-    _Atomic uint32_t left;  /* it has ended */
+    _Atomic uint32_t left;  /* it has ended, or is about to */
+    _Atomic uint32_t taken; /* by a process; that of a rank always is */
     uint64_t until;         /* it may not pass this time */
     uint64_t now, next;     /* how far it is; when it wants to run next */
     uint64_t fence, fences; /* when it came to the fence that it is in (SIM_NEVER: it is in none);
                              * fences that are over */
     uint64_t fence_over;    /* when the last one was */
     uint32_t waits;         /* enum sim_wait */
-    uint64_t silence;       /* how long it has looked at nothing */
+    uint32_t outside;       /* enum sim_outside */
+    /* Processes of one rank run one at a time. One that does what another may wait for outside of
+     * Portals (it writes to a pipe, it ends) counts that in `stirs`. The coordinator then has the
+     * others look again, at `look_at` (SIM_NEVER: they are not to); `look_outside` says that nobody
+     * of the simulation was the cause, but that real time has passed. */
+    uint32_t stirs, look_outside;
+    uint64_t stirred, look_at;
+    uint64_t finds;      /* looks that found something */
+    char outside_of[32]; /* what one of `look_outside` has found first */
+    uint64_t silence;    /* how long it has looked at nothing */
+    uint32_t signal;     /* that another process of the rank has sent to it; 0: none */
+    uint32_t forks;      /* of the processes of this rank: where to look for a place */
     /* The address of its NIC, since `opened` until `closed`: others may read it from a time on that
      * is later by the network's lookahead. */
     uint64_t opened, closed;
+    uint32_t life; /* how often a NIC was opened here */
     uint32_t nic_nid, nic_pid, uid;
     uint64_t incarnation;
     struct sim_counts counts;
@@ -119,10 +146,13 @@ struct sim_rank {
     struct sim_packet out[SIM_PACKETS], in[SIM_PACKETS];
 };
 
+/* Places: one for each rank, in their order, and behind them `processes` for each one's children,
+ * which its processes take, and the coordinator gives back. */
 struct sim_segment {
     uint64_t magic, size;
-    uint32_t ranks;
-    uint32_t packet; /* bytes of the longest payload of a packet */
+    uint32_t ranks, processes;
+    _Atomic uint32_t used; /* no place from this one on was ever taken */
+    uint32_t packet;       /* bytes of the longest payload of a packet */
     uint64_t lookahead;
     struct sim_machine machine;
     _Atomic uint32_t came; /* bumped by a rank that is idle, and sees no other to run; a futex */
@@ -131,6 +161,22 @@ struct sim_segment {
     uint64_t order_at; /* where the list of them is, in bytes from here */
     struct sim_rank rank[];
 };
+
+static inline uint32_t sim_places(const struct sim_segment *s)
+{
+    return s->ranks + s->ranks * s->processes;
+}
+
+/* sim_host() is the rank of a place, which is its host as well. sim_child() is the first place of
+ * its children. */
+static inline uint32_t sim_host(const struct sim_segment *s, uint32_t place)
+{
+    return place < s->ranks ? place : (place - s->ranks) / s->processes;
+}
+static inline uint32_t sim_child(const struct sim_segment *s, uint32_t rank)
+{
+    return s->ranks + rank * s->processes;
+}
 
 static inline uint32_t *sim_order(struct sim_segment *s)
 {
@@ -151,14 +197,15 @@ static inline bool sim_start(struct sim_rank *r)
 
 static inline bool sim_next(struct sim_segment *s)
 {
+    uint32_t places = sim_places(s);
     for (;;) {
         uint32_t i = atomic_load(&s->started), n = atomic_load(&s->ordered);
-        if (i >= n || n > s->ranks) {
+        if (i >= n || n > places) {
             return false;
         }
         if (atomic_compare_exchange_strong(&s->started, &i, i + 1)) {
             uint32_t rank = sim_order(s)[i];
-            if (rank < s->ranks && sim_start(&s->rank[rank])) {
+            if (rank < places && sim_start(&s->rank[rank])) {
                 return true;
             }
         }

@@ -133,6 +133,8 @@ static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
     p->time = f->clock->now;
     p->from = f->clock->rank;
     p->to = d->peer->rank;
+    p->from_life = f->clock->me->life;
+    p->to_life = d->peer->life;
     p->class = d->class;
     p->message = d->message;
     p->total = d->length;

@@ -23,28 +23,38 @@ static struct sim_rank *rank_of(const struct sim_fabric *f, uint32_t rank)
     return &f->clock->segment->rank[rank];
 }
 
-/* Rank i is at NID i + 1. */
-static uint32_t nid_of(uint32_t rank)
+/* Rank i is at NID i + 1, and so are the processes that it has forked. */
+static uint32_t nid_of(const struct sim_clock *c)
 {
-    return rank + 1;
+    return sim_host(c->segment, c->rank) + 1;
 }
 
-struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank)
+struct sim_peer *sim_peer_known(struct sim_fabric *f, uint32_t rank, uint32_t life)
 {
     LIST_EACH(struct sim_peer, known, &f->peers, link) {
-        if (known->rank == rank) {
+        if (known->rank == rank && known->life == life) {
             return known;
         }
     }
-    struct sim_peer *p = calloc(1, sizeof(*p));
-    if (p == NULL) {
-        return NULL;
+    return NULL;
+}
+
+struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank, uint32_t life)
+{
+    struct sim_peer *p = sim_peer_known(f, rank, life);
+    if (p != NULL || (p = calloc(1, sizeof(*p))) == NULL) {
+        return p;
     }
     const struct sim_rank *other = rank_of(f, rank);
+    if (other->life != life) { /* it has ended, and another process has its place */
+        free(p);
+        return NULL;
+    }
     struct fabric_address a = {other->nic_nid, other->nic_pid, other->incarnation,
                                other->uid,     false,          &fabric_sim};
     p->fabric = f;
     p->rank = rank;
+    p->life = life;
     sim_begin_source(f, p);
     list_push_back(&f->peers, &p->link);
     p->source.np = f->setup.up->peer_up(f->setup.nic, &a, (struct fabric_peer *)p);
@@ -59,13 +69,38 @@ struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank)
     return p;
 }
 
-/* Whether a rank has a NIC, as far as this one can know: news travel with the packets. */
-static bool is_open(const struct sim_fabric *f, const struct sim_rank *r)
+/* Whether a rank has a NIC, as far as this one can know: news travel with the packets, but among
+ * processes of a rank, which run one at a time. */
+static bool is_open(const struct sim_fabric *f, uint32_t rank)
 {
-    uint64_t known = f->clock->segment->lookahead, now = f->clock->now;
-    return r == f->clock->me ||
-           (__atomic_load_n(&r->opened, __ATOMIC_ACQUIRE) != SIM_NEVER &&
-            r->opened + known <= now && (r->closed == SIM_NEVER || r->closed + known > now));
+    const struct sim_segment *s = f->clock->segment;
+    const struct sim_rank *r = &s->rank[rank];
+    uint64_t opened = __atomic_load_n(&r->opened, __ATOMIC_ACQUIRE), now = f->clock->now;
+    if (opened == SIM_NEVER || atomic_load(&r->taken) == 0) {
+        return false;
+    }
+    if (sim_host(s, rank) == sim_host(s, f->clock->rank)) {
+        return r->closed == SIM_NEVER;
+    }
+    return opened + s->lookahead <= now &&
+           (r->closed == SIM_NEVER || r->closed + s->lookahead > now);
+}
+
+/* The place of a NIC; none: SIM_RANKS_MOST. */
+static uint32_t find_place(const struct sim_fabric *f, uint32_t nid, uint32_t pid)
+{
+    const struct sim_segment *s = f->clock->segment;
+    uint32_t rank = nid - 1, child = sim_child(s, rank);
+    if (is_open(f, rank) && s->rank[rank].nic_pid == pid) {
+        return rank;
+    }
+    uint32_t used = atomic_load(&s->used);
+    for (uint32_t i = child; i < child + s->processes && i < used; i++) {
+        if (is_open(f, i) && s->rank[i].nic_pid == pid) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
 }
 
 static enum fabric_connect sim_connect(struct fabric *fabric, uint32_t nid, uint32_t pid,
@@ -77,11 +112,25 @@ static enum fabric_connect sim_connect(struct fabric *fabric, uint32_t nid, uint
                           "NID %u is none of the simulated job, whose ranks are at 1 to %u", nid,
                           f->clock->segment->ranks);
     }
-    const struct sim_rank *r = rank_of(f, nid - 1);
-    if (!is_open(f, r) || r->nic_pid != pid) {
+    uint32_t place = find_place(f, nid, pid);
+    if (place == UINT32_MAX) {
         return FABRIC_LATER;
     }
-    return sim_peer_at(f, nid - 1) != NULL ? FABRIC_UP : FABRIC_LATER;
+    return sim_peer_at(f, place, rank_of(f, place)->life) != NULL ? FABRIC_UP : FABRIC_LATER;
+}
+
+/* The PID of a NIC that is opened now: the wanted one (0: any), or 0, since that is taken. */
+static uint32_t free_pid(const struct sim_fabric *f, uint32_t wanted)
+{
+    uint32_t nid = nid_of(f->clock);
+    uint32_t pid = wanted != 0 ? wanted : FIRST_PID;
+    while (find_place(f, nid, pid) != UINT32_MAX) {
+        if (wanted != 0) {
+            return 0;
+        }
+        pid++;
+    }
+    return pid;
 }
 
 static void sim_happened(void *fabric)
@@ -107,8 +156,12 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
             "%u: unset it, or set it to less",
             setup->packet_size, clock->segment->packet);
     }
+    *pid = free_pid(&(struct sim_fabric){.clock = clock}, setup->pid);
+    if (*pid == 0) {
+        return reason_say(why, -EADDRINUSE, "another process of the host has PID %u", setup->pid);
+    }
     struct sim_fabric *f = calloc(1, sizeof(*f));
-    size_t channels = (size_t)clock->segment->ranks * FABRIC_CLASSES;
+    size_t channels = (size_t)sim_places(clock->segment) * FABRIC_CLASSES;
     uint64_t *ready = calloc(channels, sizeof(*ready));
     struct sim_taking *taking = calloc(channels, sizeof(*taking));
     if (f == NULL || ready == NULL || taking == NULL) {
@@ -127,16 +180,19 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
     if (me->nic_nid != 0) {
         memset(me->nic, 0, sizeof(me->nic)); /* it had another NIC before */
     }
-    *pid = setup->pid != 0 ? setup->pid : FIRST_PID;
     me->nic_nid = setup->nid;
     me->nic_pid = *pid;
     me->uid = geteuid();
     me->incarnation = setup->incarnation;
     me->closed = SIM_NEVER;
+    me->life++;
     __atomic_store_n(&me->opened, clock->now, __ATOMIC_RELEASE);
     clock->take = sim_take_packet;
     clock->happened = sim_happened;
     clock->taker = f;
+    clock->lock = setup->up->take_lock;
+    clock->unlock = setup->up->give_lock;
+    clock->nic = setup->nic;
     *opened = (struct fabric *)f;
     return 0;
 }
@@ -148,6 +204,7 @@ static void sim_close(struct fabric *fabric)
     f->clock->take = NULL;
     f->clock->happened = NULL;
     f->clock->taker = NULL;
+    f->clock->nic = NULL;
     sim_clock_forget(f->clock);
     while (!list_empty(&f->peers)) {
         sim_end_peer(LIST_FIRST(struct sim_peer, &f->peers, link));
@@ -232,7 +289,7 @@ static uint32_t sim_nid(void)
                             "unset it, or run `pinwheel sim -n N PROGRAM`");
     }
     bool forked = c != NULL && atomic_load(&c->me->pid) != (uint32_t)getpid(); /* it is no rank */
-    return c != NULL && !forked ? nid_of(c->rank) : 0;
+    return c != NULL && !forked ? nid_of(c) : 0;
 }
 
 static int64_t sim_process_ps(void)
@@ -262,6 +319,11 @@ static void sim_settle_debt(struct fabric *fabric)
 {
     struct sim_fabric *f = sim_of(fabric);
     sim_clock_settle(f->clock);
+}
+
+static void sim_changed(struct fabric *fabric)
+{
+    sim_clock_changed(sim_of(fabric)->clock);
 }
 
 static bool sim_at(struct fabric *fabric, uint64_t time, void (*happen)(void *), void *arg,
@@ -306,6 +368,7 @@ static const struct fabric_time sim_time = {.nid = sim_nid,
                                             .now = sim_now,
                                             .wait = sim_wait,
                                             .settle = sim_settle_debt,
+                                            .changed = sim_changed,
                                             .at = sim_at,
                                             .fence = sim_fence,
                                             .compute = sim_compute,

@@ -57,8 +57,8 @@ struct sim_channel {
 struct sim_peer {
     struct list link;
     struct sim_fabric *fabric;
-    uint32_t rank;
-    bool refused; /* it has no NIC any more */
+    uint32_t rank, life; /* its place, and the NIC there that it is */
+    bool refused;        /* it has no NIC any more */
     struct rx_source source;
     struct sim_channel channel[FABRIC_CLASSES];
 };
@@ -103,7 +103,9 @@ static inline struct sim_peer *sim_peer_of(struct fabric_peer *p)
     return (struct sim_peer *)p;
 }
 
-/* sim_peer_at() is the peer of a rank, which it makes; NULL: the NIC refuses it. */
-struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank);
+/* sim_peer_known() is the peer of a place, or NULL; sim_peer_at() makes it if need be. NULL: the
+ * NIC refuses it. */
+struct sim_peer *sim_peer_known(struct sim_fabric *f, uint32_t rank, uint32_t life);
+struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank, uint32_t life);
 
 #endif

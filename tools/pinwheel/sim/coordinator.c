@@ -12,10 +12,13 @@
  *     sends comes no sooner;
  *   - the time of the network's next event, and a cable more: a packet is known to arrive when it
  *     takes the last cable;
- *   - the time at which it sends, and the least way more, for an answer (fabric/sim/rank.c).
+ *   - the time at which it sends, and the least way more, for an answer (fabric/sim/rank.c);
+ *   - if other processes of its rank live: the time at which one of these may run, since they run
+ *     one at a time (kin.c).
  *
  * Messages enter the network in the order of (time, rank, serial).
  */
+#include "kin.h"
 #include "traffic.h"
 #include "turns.h"
 
@@ -32,7 +35,8 @@ static uint64_t later(uint64_t time, uint64_t by)
 static void grant(struct coordinator *c, uint32_t rank, uint64_t until)
 {
     struct sim_rank *r = rank_of(c, rank);
-    r->until = traffic_hand_over(c, rank, until);
+    uint64_t turn = kin_turn(c, rank);
+    r->until = traffic_hand_over(c, rank, turn < until ? turn : until);
     if (c->players[rank].gone || (r->in_count == 0 && r->next >= r->until)) {
         turns_due(c, rank);
     } else {
@@ -40,25 +44,22 @@ static void grant(struct coordinator *c, uint32_t rank, uint64_t until)
     }
 }
 
-/* All ranks that are left are in a fence: it is over when the last one is there. */
+/* All ranks that are left are in a fence, each by one of its processes: it is over when the last
+ * one is there. The other processes wait. */
 static bool end_fence(struct coordinator *c)
 {
     uint64_t over = 0;
     bool any = false;
     for (uint32_t i = 0; i < c->setup.ranks; i++) {
-        const struct sim_rank *r = rank_of(c, i);
-        if (c->players[i].gone) {
-            continue;
-        }
-        if (r->fence == SIM_NEVER) {
+        bool in = kin_in_fence(c, i, &over);
+        if (!in && kin_alive(c, i)) {
             return false;
         }
-        any = true;
-        over = r->now + c->segment->lookahead > over ? r->now + c->segment->lookahead : over;
+        any |= in;
     }
-    for (uint32_t i = 0; any && i < c->setup.ranks; i++) {
+    for (uint32_t i = 0; any && i < places(c); i++) {
         struct sim_rank *r = rank_of(c, i);
-        if (!c->players[i].gone) {
+        if (!c->players[i].gone && r->fence != SIM_NEVER) {
             r->fence = SIM_NEVER;
             r->fence_over = over;
             r->fences++;
@@ -91,15 +92,15 @@ static bool step_network(struct coordinator *c, uint64_t *event)
     return true;
 }
 
-static const char *const waits[] = {[SIM_COMPUTES] = "computes",
-                                    [SIM_WAITS] = "waits for an event or a counter",
-                                    [SIM_POLLS] = "polls",
-                                    [SIM_IN_FENCE] = "is in a barrier"};
+static const char *const waits[] = {
+    [SIM_COMPUTES] = "computes", [SIM_WAITS] = "waits for an event or a counter",
+    [SIM_POLLS] = "polls",       [SIM_IN_FENCE] = "is in a barrier",
+    [SIM_SLEEPS] = "sleeps",     [SIM_OUTSIDE] = "waits outside of Portals"};
 
 /* Kills the ranks that are left. One that never came has no process number that is known. */
 static void kill_ranks(const struct coordinator *c)
 {
-    for (uint32_t i = 0; i < c->setup.ranks; i++) {
+    for (uint32_t i = 0; i < places(c); i++) {
         if (!c->players[i].gone) {
             kill((pid_t)rank_of(c, i)->pid, SIGKILL);
         }
@@ -111,11 +112,12 @@ static void end_stuck(struct coordinator *c)
 {
     c->result.stuck = true;
     fprintf(stderr, "pinwheel sim: nothing will happen any more, and ranks wait:\n");
-    for (uint32_t i = 0; i < c->setup.ranks; i++) {
+    for (uint32_t i = 0; i < places(c); i++) {
         const struct sim_rank *r = rank_of(c, i);
         if (!c->players[i].gone) {
-            fprintf(stderr, "pinwheel sim:   rank %u %s since %.5f us\n", i, waits[r->waits & 3],
-                    (double)r->now / 1e6);
+            fprintf(stderr, "pinwheel sim:   rank %u%s %s since %.5f us\n", sim_host(c->segment, i),
+                    i < c->setup.ranks ? "" : "'s child",
+                    waits[r->waits < SIM_REASONS ? r->waits : 0], (double)r->now / 1e6);
         }
     }
     kill_ranks(c);
@@ -125,7 +127,7 @@ static void end_stuck(struct coordinator *c)
 static bool only_looks(const struct coordinator *c, uint64_t event)
 {
     bool any = false;
-    for (uint32_t i = 0; event == SIM_NEVER && i < c->setup.ranks; i++) {
+    for (uint32_t i = 0; event == SIM_NEVER && i < places(c); i++) {
         const struct sim_rank *r = rank_of(c, i);
         bool looks = r->waits == SIM_POLLS && r->silence >= SIM_SILENCE;
         if (c->players[i].count != 0 || (!c->players[i].gone && r->next != SIM_NEVER && !looks)) {
@@ -169,6 +171,7 @@ static bool run_window(struct coordinator *c)
     for (uint32_t i = 0; i < c->back.count; i++) {
         turns_due(c, c->back.rank[i]);
     }
+    kin_stir(c);
     if (!step_network(c, &event) || c->memory_short) {
         return false;
     }
@@ -181,10 +184,10 @@ static bool run_window(struct coordinator *c)
         return true;
     }
     bool alive = false;
-    for (uint32_t i = 0; i < c->setup.ranks; i++) {
+    for (uint32_t i = 0; i < places(c); i++) {
         alive |= !c->players[i].gone;
     }
-    if (alive && !end_fence(c)) {
+    if (alive && !end_fence(c) && !kin_look(c)) {
         end_stuck(c);
         return false;
     }

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 struct coordinator_setup {
-    uint32_t ranks;
-    uint32_t jobs; /* ranks that run at once, at most */
+    uint32_t ranks, processes; /* `processes` is for each rank, beside it */
+    uint32_t jobs;             /* ranks that run at once, at most */
     struct sim_machine machine;
     struct net_spec spec;
     struct net_config net;
@@ -29,8 +29,11 @@ struct coordinator_result {
     struct sim_counts counts;            /* of all ranks */
     uint64_t egress, dma, hpus, channel; /* ps that the most used one was taken */
     uint32_t egress_rank, dma_rank, hpus_rank, channel_number;
-    uint64_t refused;        /* packets for NICs that were not there */
-    struct sim_stats *stats; /* by rank, for the caller to free; NULL: no memory */
+    uint64_t refused;               /* packets for NICs that were not there */
+    struct sim_stats *stats;        /* by rank, for the caller to free; NULL: no memory */
+    uint32_t outside, outside_rank; /* places whose processes went on for what came from outside of
+                                     * the job; the first one's rank */
+    char outside_of[32];            /* what that was */
 };
 
 struct coordinator;

@@ -12,10 +12,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+static size_t places_of(const struct coordinator_setup *setup)
+{
+    return setup->ranks * (1 + (size_t)setup->processes);
+}
+
 static struct sim_segment *make_segment(struct coordinator *c)
 {
-    size_t order_at = sizeof(struct sim_segment) + c->setup.ranks * sizeof(struct sim_rank);
-    size_t size = order_at + c->setup.ranks * sizeof(uint32_t);
+    size_t places = places_of(&c->setup);
+    size_t order_at = sizeof(struct sim_segment) + places * sizeof(struct sim_rank);
+    size_t size = order_at + places * sizeof(uint32_t);
     c->fd = memfd_create("pinwheel-sim", MFD_CLOEXEC);
     if (c->fd < 0 || ftruncate(c->fd, (off_t)size) != 0) {
         return NULL;
@@ -27,11 +33,15 @@ static struct sim_segment *make_segment(struct coordinator *c)
     s->size = size;
     s->order_at = order_at;
     s->ranks = c->setup.ranks;
+    s->processes = c->setup.processes;
+    s->used = c->setup.ranks;
     s->packet = c->setup.net.packet;
     s->lookahead = 2 * c->setup.net.cable + c->setup.net.hop;
     s->machine = c->setup.machine;
-    for (uint32_t i = 0; i < s->ranks; i++) {
-        s->rank[i].fence = s->rank[i].opened = s->rank[i].closed = SIM_NEVER;
+    for (size_t i = 0; i < c->setup.ranks; i++) { /* a child's is set when it is taken */
+        s->rank[i].taken = 1;
+        s->rank[i].look_at = s->rank[i].fence = SIM_NEVER;
+        s->rank[i].opened = s->rank[i].closed = SIM_NEVER;
     }
     s->magic = SIM_MAGIC;
     snprintf(c->path, sizeof(c->path), "/proc/%d/fd/%d", (int)getpid(), c->fd);
@@ -56,7 +66,7 @@ static bool make_network(struct coordinator *c)
 
 static void free_coordinator(struct coordinator *c)
 {
-    for (uint32_t i = 0; c->players != NULL && i < c->setup.ranks; i++) {
+    for (size_t i = 0; c->players != NULL && i < places_of(&c->setup); i++) {
         for (size_t k = 0; k < c->players[i].count; k++) {
             free(c->players[i].coming[k].packet);
         }
@@ -88,7 +98,7 @@ static void free_coordinator(struct coordinator *c)
  * that end when their turn is over. */
 static bool make_players(struct coordinator *c)
 {
-    size_t n = c->setup.ranks;
+    size_t n = places_of(&c->setup);
     uint32_t *lists = calloc(4 * n, sizeof(*lists));
     c->players = calloc(n, sizeof(*c->players));
     c->out.rank = lists;
@@ -100,6 +110,7 @@ static bool make_players(struct coordinator *c)
     c->back.rank = lists + 2 * n;
     for (size_t i = 0; i < n; i++) {
         c->players[i].due = SIM_NEVER;
+        c->players[i].gone = i >= c->setup.ranks;
     }
     return true;
 }
@@ -148,7 +159,7 @@ void coordinator_exited(void *coordinator, int rank)
 static void sum_up(struct coordinator *c)
 {
     struct coordinator_result *r = &c->result;
-    for (uint32_t i = 0; i < c->setup.ranks; i++) {
+    for (uint32_t i = 0; i < places(c); i++) {
         const struct sim_rank *rank = rank_of(c, i);
         const struct sim_counts *n = &rank->counts;
         uint64_t hpus = 0;
@@ -157,6 +168,10 @@ static void sum_up(struct coordinator *c)
         }
         r->nics |= rank->opened != SIM_NEVER;
         r->end = rank->now > r->end ? rank->now : r->end;
+        if (rank->outside_of[0] != '\0' && r->outside++ == 0) {
+            r->outside_rank = sim_host(c->segment, i);
+            snprintf(r->outside_of, sizeof(r->outside_of), "%.31s", rank->outside_of);
+        }
         r->counts.messages += n->messages;
         r->counts.packets += n->packets;
         r->counts.bytes += n->bytes;

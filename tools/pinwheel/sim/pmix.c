@@ -75,7 +75,7 @@ static bool load(void)
 
 static bool find_preload(char path[PATH_MAX])
 {
-    static const char file[] = "libpinwheel-sim.so";
+    static const char file[] = "libpinwheel-sim-mpi.so";
     bool found = program_beside("src/preload", file, path, PATH_MAX);
     if (!found) {
         fprintf(stderr,

@@ -6,14 +6,16 @@
 #include "pinwheel/launch/launch.h"
 #include "pinwheel/util/args.h"
 #include "pinwheel/util/json.h"
-#include "room.h"
+#include "pinwheel/util/program.h"
 #include "profile.h"
+#include "room.h"
 #include "served.h"
 #include "sim/util/parameters.h"
 #include "stats.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@
 #include <unistd.h>
 
 enum { STUCK = 3 };
+#define PRELOADED "libpinwheel-sim.so"
 
 struct sim {
     struct launch launch;
@@ -81,6 +84,10 @@ static int take_stats(struct args *a, void *sim)
 static const struct args_option sim_options[] = {
     {"-n", "N", "number of ranks, 1 to 4096 (default 1)", ARGS_NUMBER, AT(launch.size), 1,
      SIM_RANKS_MOST},
+    {"--processes", "N",
+     "processes that each rank may have forked and that live at once, 0 to 1024 (default 16, and 2 "
+     "beyond 64 ranks)",
+     ARGS_NUMBER, AT(setup.processes), 0, SIM_PROCESSES_MOST},
     {"--nic", PROFILE_NAMES,
      "the machine of each rank: its NIC behind a bus (default) or in the processor, one without "
      "costs, PsPIN, or as a file has it",
@@ -120,15 +127,20 @@ static void print_json(const struct sim *s, const struct coordinator_result *r)
            ", \"refused\": %" PRIu64 ",\n \"egress\": {\"rank\": %u, \"busy_ps\": %" PRIu64
            "}, \"dma\": {\"rank\": %u, \"busy_ps\": %" PRIu64
            "}, \"hpus\": {\"rank\": %u, \"busy_ps\": %" PRIu64 ", \"count\": %u}, \"channel\": "
-           "{\"number\": %u, \"busy_ps\": %" PRIu64 "}, \"stuck\": %s}\n",
+           "{\"number\": %u, \"busy_ps\": %" PRIu64 "}, \"stuck\": %s, \"reproducible\": %s}\n",
            s->launch.size, r->end, r->counts.messages, r->counts.packets, r->counts.bytes,
            r->counts.handlers, r->refused, r->egress_rank, r->egress, r->dma_rank, r->dma,
            r->hpus_rank, r->hpus, s->setup.machine.hpus, r->channel_number, r->channel,
-           r->stuck ? "true" : "false");
+           r->stuck ? "true" : "false", r->outside == 0 ? "true" : "false");
 }
 
 static void print_text(const struct sim *s, const struct coordinator_result *r)
 {
+    if (r->outside != 0) {
+        fprintf(stderr,
+                "pinwheel sim: irreproducible: rank %u went on for %s from outside of the job%s\n",
+                r->outside_rank, r->outside_of, r->outside > 1 ? ", and others did" : "");
+    }
     fprintf(stderr,
             "pinwheel sim: %d ranks, %.5f us; %" PRIu64 " messages, %" PRIu64 " packets, %" PRIu64
             " bytes, %" PRIu64 " handler calls\n",
@@ -174,8 +186,14 @@ static int print_stats(const struct sim *s, const struct coordinator_result *r)
 static int simulate(struct sim *s)
 {
     char path[128], fabric[] = "PINWHEEL_FABRIC=sim", timing[64];
-    char *environment[] = {path, fabric, timing};
+    char library[PATH_MAX], *environment[] = {path, fabric, timing, NULL};
     struct coordinator_result result;
+    if (!program_beside("src/virtual", PRELOADED, library, sizeof(library)) ||
+        (environment[3] = program_preload(library)) == NULL) {
+        fprintf(stderr, "pinwheel sim: cannot find " PRELOADED ", which belongs in the folder "
+                        "`pinwheel` of the libraries: install Pinwheel again\n");
+        return 1;
+    }
     s->setup.ranks = (uint32_t)s->launch.size;
     if (s->setup.jobs == 0) {
         cpu_set_t cores; /* a turn is short, and to wake somebody takes time: more than one each */
@@ -198,7 +216,7 @@ static int simulate(struct sim *s)
     }
     snprintf(path, sizeof(path), SIM_VARIABLE "=%s", coordinator_path(c));
     s->launch.environment = environment;
-    s->launch.environment_count = 3;
+    s->launch.environment_count = 4;
     snprintf(timing, sizeof(timing), "PINWHEEL_HPU_TIMING=%s", profile_timing(&s->setup.machine));
     s->launch.bind = LAUNCH_BIND_NONE;
     int status = launch_run(&s->launch);
@@ -227,13 +245,17 @@ int command_sim(int argc, char **argv)
                           .buffer = 65536,
                           .hop = 50000,
                           .cable = 33400,
-                          .seed = 1}},
+                          .seed = 1},
+                  .processes = 16},
     };
     net_spec_parse(&s.setup.spec, "fattree:radix=36", error);
     profile_find("discrete", &s.nic, error);
     int status = args_parse(&a, argc, argv, &s);
     if (status != ARGS_GO_ON) {
         return status;
+    }
+    if (!args_given(&a, "--processes") && s.launch.size > 64) {
+        s.setup.processes = 2;
     }
     if (a.next >= a.argc) {
         return args_error(&a, "no PROGRAM given; it follows the options: "

@@ -32,8 +32,11 @@ struct player {
     _Atomic bool exited;
     bool gone; /* nothing happens there any more */
     enum turn turn;
-    bool blocked; /* it uses no place, out or not */
-    uint64_t due; /* the time of its item in the heap of them; SIM_NEVER: it has none */
+    bool blocked;   /* it uses no place, out or not */
+    uint64_t due;   /* the time of its item in the heap of them; SIM_NEVER: it has none */
+    uint32_t stirs; /* of its record, that its kin was told of */
+    uint32_t forks; /* of the record of a rank: when its places were looked at last */
+    bool anybody;   /* it waits for what may come from outside of the job */
 };
 
 struct rank_list {
@@ -69,6 +72,10 @@ struct coordinator {
     } * departing;
     size_t departing_count, departing_capacity;
     uint64_t serial;
+    uint32_t anybody;   /* processes that wait for what may come from outside of the job */
+    int64_t looked;     /* when these looked last, in real time */
+    bool looked_all;    /* all who wait outside of Portals have looked, when `found_all` was */
+    uint64_t found_all; /* how often they had found something */
     bool memory_short;
     struct coordinator_result result;
 };
@@ -76,6 +83,13 @@ struct coordinator {
 static inline struct sim_rank *rank_of(const struct coordinator *c, uint32_t rank)
 {
     return &c->segment->rank[rank];
+}
+
+/* places() is the number of places that are looked at: ranks, and behind them children. */
+static inline uint32_t places(const struct coordinator *c)
+{
+    uint32_t used = atomic_load(&c->segment->used), most = sim_places(c->segment);
+    return used < c->setup.ranks ? c->setup.ranks : used < most ? used : most;
 }
 
 /* coordinate() is the coordinator's thread: `arg` is a struct coordinator. */

@@ -29,7 +29,7 @@ static void read_page(const struct sim_rank *from, struct rank_stats *to)
 
 struct sim_stats *stats_take(const struct coordinator *c)
 {
-    uint32_t ranks = c->setup.ranks;
+    uint32_t ranks = places(c); /* children have rows behind those of ranks */
     struct sim_stats *s = calloc(1, sizeof(*s) + ranks * sizeof(s->rank[0]));
     if (s == NULL) {
         return NULL;
@@ -42,8 +42,10 @@ struct sim_stats *stats_take(const struct coordinator *c)
         struct rank_stats *to = &s->rank[i];
         to->counts = from->counts;
         to->now = from->now;
-        to->link_out = net_busy(c->net, 2 * i);
-        to->link_in = net_busy(c->net, 2 * i + 1);
+        if (i < c->setup.ranks) {
+            to->link_out = net_busy(c->net, 2 * i);
+            to->link_in = net_busy(c->net, 2 * i + 1);
+        }
         for (unsigned k = 0; k < SIM_HANDLERS; k++) { /* the rank may have written anything */
             to->counts.handler[k].name[SIM_NAME - 1] = '\0';
         }

@@ -74,12 +74,13 @@ static bool keep(struct coordinator *c, struct sim_packet *p, uint32_t *ref)
     return true;
 }
 
-/* Puts a packet into the network; one of a rank to itself goes as far as to the next switch. */
+/* Puts a packet into the network; one to the same host goes as far as to the next switch. */
 static void enter(struct coordinator *c, struct sim_packet *p)
 {
     uint64_t bytes = p->bytes != 0 ? p->bytes : 1;
     uint32_t ref;
-    if (p->from == p->to) {
+    uint32_t from = sim_host(c->segment, p->from), to = sim_host(c->segment, p->to);
+    if (from == to) {
         announce(c, p,
                  p->time + c->segment->lookahead + sim_bytes_ps(bytes - 1, c->setup.net.byte));
         return;
@@ -89,8 +90,8 @@ static void enter(struct coordinator *c, struct sim_packet *p)
         free(p);
         return;
     }
-    struct net_message m = {.from = p->from,
-                            .to = p->to,
+    struct net_message m = {.from = from,
+                            .to = to,
                             .bytes = bytes,
                             .time = p->time,
                             .pace = c->setup.net.byte,
@@ -122,7 +123,7 @@ static void take_sent(struct coordinator *c, uint32_t rank)
         const struct sim_packet *out = &r->out[i];
         size_t size = offsetof(struct sim_packet, data) + out->bytes;
         struct sim_packet *p = malloc(size);
-        if (p == NULL || out->to >= c->setup.ranks || out->bytes > SIM_PACKET ||
+        if (p == NULL || out->to >= places(c) || out->bytes > SIM_PACKET ||
             !ARRAY_ROOM(c->departing, c->departing_count, c->departing_capacity, 64)) {
             c->memory_short = true;
             free(p);
@@ -159,10 +160,12 @@ static void refuse(struct coordinator *c, struct sim_packet *p)
         free(p);
         return;
     }
-    uint32_t to = p->from;
+    uint32_t to = p->from, life = p->from_life;
     p->kind = SIM_REFUSED;
     p->from = p->to;
+    p->from_life = p->to_life;
     p->to = to;
+    p->to_life = life;
     announce(c, p, p->time + c->segment->lookahead);
 }
 
@@ -185,7 +188,7 @@ uint64_t traffic_hand_over(struct coordinator *c, uint32_t rank, uint64_t until)
             return p->coming[0].time;
         }
         struct sim_packet *packet = pop(p);
-        if (p->gone || packet->time >= r->closed) {
+        if (p->gone || packet->time >= r->closed || packet->to_life != r->life) {
             refuse(c, packet);
             continue;
         }

@@ -17,6 +17,8 @@
  */
 #include "turns.h"
 
+#include "kin.h"
+
 #include "base/array.h"
 #include "base/heap.h"
 #include "base/sys.h"
@@ -25,6 +27,8 @@
 #include <string.h>
 
 enum { SILENCE_S = 10, RANKS_PER_S = 50, BLOCKED_NS = 200000 };
+/* between two looks at children, whose ends the launcher does not see */
+enum { DEATH_NS = 10000000 };
 
 /* ---- who may run next ---- */
 
@@ -112,32 +116,18 @@ static void start_given(struct coordinator *c)
     }
 }
 
-/* A rank that has ended has no NIC any more. */
-static void note_end(struct coordinator *c, uint32_t rank)
-{
-    struct sim_rank *r = rank_of(c, rank);
-    struct player *p = &c->players[rank];
-    if (!p->gone) {
-        p->gone = true;
-        r->closed = r->closed < r->now ? r->closed : r->now;
-        r->next = SIM_NEVER;
-        r->fence = SIM_NEVER;
-    }
-}
-
-static bool has_ended(const struct coordinator *c, uint32_t rank)
-{
-    return atomic_load(&c->players[rank].exited) || atomic_load(&rank_of(c, rank)->left) != 0;
-}
-
 static bool is_over(struct coordinator *c, uint32_t rank)
 {
     const struct sim_rank *r = rank_of(c, rank);
-    if (has_ended(c, rank)) {
-        note_end(c, rank);
-        return true;
+    bool idle = atomic_load(&r->pid) != 0 && atomic_load(&r->turn) == SIM_IDLE;
+    bool left = atomic_load(&r->left) != 0 || atomic_load(&c->players[rank].exited);
+    if (left || (!idle && places(c) > c->setup.ranks)) {
+        if (kin_ended(c, rank)) {
+            kin_note_end(c, rank);
+            return true;
+        }
     }
-    return atomic_load(&r->pid) != 0 && atomic_load(&r->turn) == SIM_IDLE;
+    return idle;
 }
 
 /* What is out. */
@@ -173,8 +163,8 @@ static void take_ends(struct coordinator *c)
     uint32_t exits = atomic_load(&c->exits);
     for (uint32_t i = 0; c->exits_seen != exits && i < c->setup.ranks; i++) {
         struct player *p = &c->players[i];
-        if (p->turn == TURN_IDLE && !p->gone && has_ended(c, i)) {
-            note_end(c, i);
+        if (p->turn == TURN_IDLE && !p->gone && kin_ended(c, i)) {
+            kin_note_end(c, i);
             add(&c->back, i);
         }
     }
@@ -255,7 +245,10 @@ bool turns_await(struct coordinator *c)
             sim_next(c->segment); /* one that was to start another has died */
         }
         since = c->back.count != back ? clock_ns() : since;
-        futex_wait(&c->segment->came, came, o.waiting != 0 ? BLOCKED_NS : 1000000000);
+        futex_wait(&c->segment->came, came,
+                   o.waiting != 0               ? BLOCKED_NS
+                   : places(c) > c->setup.ranks ? DEATH_NS
+                                                : 1000000000);
         if (o.waiting != 0 && c->back.count == back) {
             look_for_blocked(c);
         }

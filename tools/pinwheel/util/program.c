@@ -121,3 +121,13 @@ bool program_beside(const char *folder, const char *file, char *path, size_t siz
     }
     return false;
 }
+
+char *program_preload(const char *library)
+{
+    const char *before = getenv("LD_PRELOAD");
+    bool others = before != NULL && *before != '\0';
+    char *variable;
+    int n =
+        asprintf(&variable, "LD_PRELOAD=%s%s%s", library, others ? ":" : "", others ? before : "");
+    return n >= 0 ? variable : NULL;
+}

@@ -19,4 +19,8 @@ int program_needs(const char *path, const char *const libraries[], size_t count)
  * build tree, or where it is installed. */
 bool program_beside(const char *folder, const char *file, char *path, size_t size);
 
+/* program_preload() is "LD_PRELOAD=" with a library before those that are preloaded anyway, to be
+ * freed; NULL: no memory. */
+char *program_preload(const char *library);
+
 #endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The program in its simulation: joined when it is loaded, left at its end; how it waits. */
+#include "virtual.h"
+
+#include "base/sys.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sim_clock *virtual_clock;
+__thread struct sim_task *virtual_self __attribute__((tls_model("initial-exec")));
+
+void *virtual_real(void **slot, const char *name)
+{
+    if (*slot == NULL) {
+        *slot = dlsym(RTLD_NEXT, name);
+    }
+    return *slot;
+}
+
+/* libportals, if the program has it, takes the clock from here. */
+SHOWN struct sim_clock *pinwheel_sim_clock(void);
+SHOWN struct sim_clock *pinwheel_sim_clock(void)
+{
+    return virtual_clock;
+}
+
+__attribute__((constructor)) static void join(void)
+{
+    bool again = false;
+    struct sim_clock *c = getenv(SIM_VARIABLE) != NULL ? sim_clock_make(&again) : NULL;
+    if (c != NULL) {
+        virtual_self = &c->main;
+        virtual_clock = c;
+        if (!again) {
+            sim_clock_hand_over(c, 0, SIM_COMPUTES);
+        }
+    }
+}
+
+__attribute__((destructor)) static void leave(void)
+{
+    if (virtual_clock != NULL) {
+        sim_clock_leave(virtual_clock);
+    }
+}
+
+/* ---- time ---- */
+
+uint64_t virtual_now(void)
+{
+    return virtual_clock->now + virtual_clock->debt;
+}
+
+bool virtual_sleep(uint64_t end)
+{
+    struct sim_clock *c = virtual_clock;
+    uint64_t start = c->now + c->debt;
+    c->debt = 0;
+    do {
+        sim_clock_wait(c, end > start ? end : start, SIM_TASK_TIME, SIM_SLEEPS, false);
+    } while (c->now < end && !virtual_self->interrupted);
+    pthread_testcancel();
+    return c->now >= end;
+}
+
+void virtual_look(void)
+{
+    struct sim_clock *c = virtual_clock;
+    c->looks = 0;
+    c->debt += sim_machine(c)->look;
+    uint64_t end = c->now + c->debt;
+    c->debt = 0;
+    sim_clock_wait(c, end, SIM_TASK_TIME, SIM_SLEEPS, false);
+}
+
+uint64_t virtual_after(int64_t ns)
+{
+    uint64_t now = virtual_now();
+    return ns < 0 || (uint64_t)ns > (SIM_NEVER - 1 - now) / PS_PER_NS
+               ? SIM_NEVER
+               : now + (uint64_t)ns * PS_PER_NS;
+}
+
+uint64_t virtual_at(clockid_t clock, const struct timespec *t)
+{
+    if (t == NULL) {
+        return SIM_NEVER;
+    }
+    bool realtime = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+    int64_t s = t->tv_sec - (realtime ? VIRTUAL_REALTIME_S : VIRTUAL_MONOTONIC_S);
+    if (s < 0) {
+        return 0;
+    }
+    return s > 10000000 ? SIM_NEVER
+                        : ((uint64_t)s * 1000000000u + (uint64_t)t->tv_nsec) * PS_PER_NS;
+}
+
+/* ---- waits ---- */
+
+bool virtual_strangers;
+
+struct sim_task *virtual_step_out(void)
+{
+    struct sim_task *self = virtual_self;
+    virtual_self = NULL;
+    return self;
+}
+
+void virtual_step_in(struct sim_task *self)
+{
+    virtual_self = self;
+}
+
+/* Notes that something came from outside of the simulation, at no virtual time. */
+static void note_outside(const char *what)
+{
+    struct sim_rank *r = virtual_clock->me;
+    if (r->outside_of[0] == '\0' && what != NULL) {
+        snprintf(r->outside_of, sizeof(r->outside_of), "%s", what);
+    }
+}
+
+enum virtual_end virtual_await(bool (*holds)(void *arg), void *arg, uint64_t end, const char *what)
+{
+    struct sim_clock *c = virtual_clock;
+    struct sim_task *me = virtual_self;
+    bool interrupted = false, waited = false;
+    for (;;) {
+        if (holds(arg)) {
+            c->me->finds += waited;
+            if (waited && me->outside) {
+                note_outside(what);
+            }
+            return VIRTUAL_HOLDS;
+        }
+        if (interrupted || c->now >= end) {
+            return interrupted ? VIRTUAL_SIGNAL : VIRTUAL_LATE;
+        }
+        if (c->debt != 0) {
+            virtual_sleep(c->now + c->debt);
+            continue;
+        }
+        what = what == NULL && virtual_strangers ? "a thread" : what;
+        sim_clock_wait(c, end, what != NULL ? SIM_TASK_ANYBODY : SIM_TASK_OTHERS, SIM_OUTSIDE,
+                       false);
+        interrupted = me->interrupted;
+        waited = true;
+        pthread_testcancel();
+    }
+}
+
+void virtual_stir(void)
+{
+    sim_clock_stir(virtual_clock);
+}
+
+void virtual_wake(void)
+{
+    sim_clock_wake(virtual_clock);
+}
