@@ -144,8 +144,11 @@ def run(test, seconds, programs, variables):
     command = ["timeout", "-k", "10", f"{seconds:.0f}", "mpirun.openmpi", "-n",
                str(test.processes), f"./{program}"] + test.arguments
     start = time.monotonic()
-    with tempfile.TemporaryFile() as file:
-        status = subprocess.run(command, cwd=os.path.join(programs, directory), env=variables,
+    # Of two mpirun that share a folder one removes what the other is about to make.
+    with tempfile.TemporaryFile() as file, tempfile.TemporaryDirectory(
+            dir=variables["OMPI_MCA_orte_tmpdir_base"], ignore_cleanup_errors=True) as own:
+        status = subprocess.run(command, cwd=os.path.join(programs, directory),
+                                env={**variables, "OMPI_MCA_orte_tmpdir_base": own},
                                 stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                 check=False).returncode
         file.seek(0)
