@@ -64,21 +64,13 @@ static bool is_acks(const struct rx *rx, const struct message_acks *a)
     return (a->head & 0xff) == MESSAGE_ACKS && acks_count(a) <= ACKS_MOST && rx->f.length == 0;
 }
 
-/* Two functions apart, as the one for acks needs few registers, and saves no others. */
-static __attribute__((noinline)) enum rx_step plain_acks(struct nic_peer *peer, struct rx *rx,
-                                                         const void *payload)
-{
-    const struct message_acks *a = (const struct message_acks *)rx->f.header;
-    return likely(is_acks(rx, a)) ? acks_done(peer, a) : rx_short(peer, &rx->f, payload);
-}
-
+/* Not inlined, so that messages which are no puts save no registers for it. */
 static __attribute__((noinline)) enum rx_step plain_put(struct nic_peer *peer, struct rx *rx,
                                                         const void *payload)
 {
     const struct message *m = (const struct message *)rx->f.header;
     struct target t;
-    bool known = is_put(m) && m->length == rx->f.length && rx->ack_count != ACKS_MOST &&
-                 find_target(rx, m, &t);
+    bool known = m->length == rx->f.length && rx->ack_count != ACKS_MOST && find_target(rx, m, &t);
     return likely(known && put_at_entry(rx, m, &t, payload, true))
                ? RX_GO
                : rx_short(peer, &rx->f, payload);
@@ -87,6 +79,12 @@ static __attribute__((noinline)) enum rx_step plain_put(struct nic_peer *peer, s
 enum rx_step plain_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
 {
     struct rx *rx = (struct rx *)f;
-    return rx->class == FABRIC_RESPONSE ? plain_acks(peer, rx, payload)
-                                        : plain_put(peer, rx, payload);
+    if (rx->class == FABRIC_REQUEST) {
+        return is_put((const struct message *)f->header) ? plain_put(peer, rx, payload)
+                                                         : rx_short(peer, f, payload);
+    }
+    const struct message_acks *acks = (const struct message_acks *)f->header;
+    return rx->class == FABRIC_ASK     ? RX_FIRST /* asks may have to wait */
+           : likely(is_acks(rx, acks)) ? acks_done(peer, acks)
+                                       : rx_short(peer, f, payload);
 }

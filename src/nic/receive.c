@@ -251,7 +251,7 @@ static inline enum rx_step over(struct rx *rx)
     rx->at.ni = NULL;
     rx->at.le = NULL;
     rx->at.fail = PTL_NI_OK;
-    rx->applied = rx->reply_left = false;
+    rx->done = 0;
     return RX_GO;
 }
 

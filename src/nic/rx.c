@@ -64,8 +64,7 @@ void rx_reset(struct rx *rx)
         block_give(rx->run);
     }
     rx->at = (struct target){.ni = NULL};
-    rx->applied = rx->decided = rx->event_posted = rx->response_silent = false;
-    rx->reply_started = rx->reply_left = rx->header_begun = false;
+    rx->done = 0;
     rx->wait_end = 0;
     rx->cookie = 0;
 }

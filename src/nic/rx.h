@@ -25,29 +25,34 @@
 /* A message at the handlers of its entry. */
 struct handler_run {
     struct hpu_exec exec;
-    bool active;   /* a handler was started and has not ended */
-    bool inside;   /* without nic->sched: a thread runs it now, and has released the lock */
-    bool pending;  /* some handler said ..._PENDING */
-    bool finished; /* no further handler is to be called */
+    union {
+        struct {
+            bool active;   /* a handler was started and has not ended */
+            bool pending;  /* some handler said ..._PENDING */
+            bool finished; /* no further handler is to be called */
+            bool header_done, completion_done;
+            /* further bytes are dropped: after an error, or since the message was cut */
+            bool lost;
+            bool flow_control; /* the message found no room for longer than the patience */
+        };
+        uint64_t progress; /* all of these; 0 when the message is set up */
+    };
+    bool inside; /* without nic->sched: a thread runs it now, and has released the lock */
     /* the entry has no payload handler: the NIC deposits the payload behind the user header */
     bool deposit;
-    bool header_done, completion_done;
     ptl_ni_fail_t fail; /* the first error */
-    /* further bytes are dropped: after an error, or since the message was cut */
-    bool lost;
-    bool flow_control; /* the message found no room for longer than the patience */
     /* since when its next call has found no room; 0: it has not tried in vain */
     int64_t stalled;
     int64_t begun; /* with nic->sched: when it was made ready */
     uint64_t kept, dropped;
+    uint64_t emitted; /* payload bytes that handlers have been called for */
+    size_t filled;    /* bytes in `bounce` */
+    /* bytes taken of the wire packet in progress, and of the packets taken with it */
+    size_t consumed;
     uint64_t length;      /* of the message; of a swap, its operand included */
     uint64_t user_header; /* bytes of the user header of this message; of a swap, of its operand */
     /* one packet, put together here where wire packets and handlers' packets differ */
     uint8_t *bounce;
-    size_t filled; /* bytes in it */
-    /* bytes taken of the wire packet in progress, and of the packets taken with it */
-    size_t consumed;
-    uint64_t emitted; /* payload bytes that handlers have been called for */
     const uint8_t *packet;
     size_t packet_length; /* of the running payload handler */
     struct nic *nic;
@@ -95,22 +100,28 @@ struct rx {
     struct rx *beside; /* the next message object of the channel; the peer has the first */
     enum fabric_class class;
     struct message *m; /* the header, where the fabric copied it */
-    bool decided;      /* a request: lookup and checks are done */
     bool held;         /* the lookup says that the message waits, and looks up again */
     bool held_by_turn; /* ... until a message before it of its peer has ended */
-    bool response_silent;
-    bool event_posted;
+    union {
+        struct {
+            bool decided;      /* a request: lookup and checks are done */
+            bool header_begun; /* its handlers were set up: handlers_start() */
+            bool applied;      /* an atomic was done on the entry's memory */
+            bool event_posted;
+            bool response_silent;
+            bool reply_started, reply_left;
+        };
+        uint64_t done; /* all of these: what was done of the message; 0 before it begins */
+    };
 
     /* a request: */
     struct target at;
-    bool applied; /* an atomic was done on the entry's memory */
     /* a buffer of one packet for the old values that a fetch returns; kept from message to
      * message */
     uint8_t *before;
-    bool header_begun; /* its handlers were set up: handlers_start() */
-    bool away;         /* it is in no channel, but in an invocation: invoke.c */
-    bool detached;     /* it has left a channel */
-    bool tick;         /* it is a tick of a timer, and completes nothing */
+    bool away;     /* it is in no channel, but in an invocation: invoke.c */
+    bool detached; /* it has left a channel */
+    bool tick;     /* it is a tick of a timer, and completes nothing */
     /* its payload is copied into this invocation, so that it may leave the channel (detach.c) */
     struct invocation *stored;
     const struct request *local; /* of a message to oneself (self.c): the request to be answered */
@@ -121,7 +132,6 @@ struct rx {
     unsigned ack_count, ack_overflow;
     struct list acks_due; /* in nic->acks_due while there are gathered acks */
     struct fabric_tx reply;
-    bool reply_started, reply_left;
     struct handler_run *run; /* kept for the next message */
 
     /* a response: */

@@ -226,16 +226,13 @@ bool handlers_start(struct rx *rx)
     run->le = rx->at.le;
     set_lengths(rx);
     run->deposit = h->payload == NULL;
-    run->active = run->pending = run->finished = false;
-    run->header_done = run->completion_done = false;
-    run->lost = run->flow_control = false;
+    run->progress = 0;
     run->stalled = 0;
     run->begun = nic->sched != NULL ? nic->now() : 0;
     run->outstanding = 0;
     list_init(&run->packets);
     run->fail = PTL_NI_OK;
-    run->kept = run->dropped = run->emitted = 0;
-    run->filled = run->consumed = 0;
+    run->kept = run->dropped = run->emitted = run->filled = run->consumed = 0;
     run->exec.ctx = NULL;
     run->exec.wait = HPU_WAIT_NONE;
     run->exec.slots = h->hpu_mask;
