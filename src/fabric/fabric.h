@@ -169,8 +169,8 @@ struct fabric_upcalls {
     struct fabric_rx *(*rx_new)(struct nic_peer *, enum fabric_class);
     void (*rx_free)(struct nic_peer *, struct fabric_rx *);
 
-    /* Takes a message that has come whole, and is no ask. RX_GO: it has ended. RX_WAIT: its payload
-     * is placed, and the fabric calls rx_done later. RX_FIRST: the NIC has done nothing, and the
+    /* Takes a message that has come whole. RX_GO: it has ended. RX_WAIT: its payload is placed, and
+     * the fabric calls rx_done later. RX_FIRST: the NIC has done nothing, as with an ask, and the
      * fabric begins with rx_header. RX_HEADED: as after an rx_header that has returned RX_GO. */
     enum rx_step (*rx_short)(struct nic_peer *, struct fabric_rx *, const void *payload);
     enum rx_step (*rx_header)(struct nic_peer *, struct fabric_rx *);

@@ -6,9 +6,8 @@
  *        └─► any other record ──► over as well, or else in progress (fabric/rx_machine.h)
  *
  * The receiver copies a record's header out of the ring once, and checks the copy. It takes
- * responses first; then requests that came with them wait for the next look (shm_rx_advance()).
- * Asks may have to wait, so they always go by the machine. A thread sets `busy` while it works on a
- * channel, since the NIC's lock may be free meanwhile.
+ * responses first; then requests that came with them wait for the next look (shm_rx_advance()). A
+ * thread sets `busy` while it works on a channel, since the NIC's lock may be free meanwhile.
  */
 #include "fabric/shm/receive.h"
 
@@ -169,63 +168,50 @@ static inline bool take_line(struct shm_peer *p, struct rx_channel *r, struct re
     return true;
 }
 
-/* Takes up any other record. Returns all of its payload if that has come whole, else NULL. */
-static inline const uint8_t *take_record(struct shm_peer *p, struct rx_channel *r, uint32_t word)
+/* Takes any other record; returns whether its message has ended. */
+static __attribute__((noinline)) bool take_any(struct shm_peer *p, struct rx_channel *r,
+                                               uint32_t word)
 {
     struct record *at = r->at;
     struct fabric_rx *rx = r->m.rx;
-    const uint8_t *data = NULL;
+    const uint8_t *whole = NULL; /* all of the payload, if that has come */
     take_up(r, record_mode(word), record_lines(word));
     take_header(rx, at, behind(r, at, r->lines));
     if (likely(r->mode == RECORD_INLINE)) {
         rx->length = record_bytes(word);
-        data = is_readable(at) ? at->data : NULL;
-        r->m.status = data != NULL ? FABRIC_OK : FABRIC_SEGV;
+        whole = is_readable(at) ? at->data : NULL;
+        r->m.status = whole != NULL ? FABRIC_OK : FABRIC_SEGV;
     } else {
-        bool whole = r->mode == RECORD_CELLS && record_bytes(word) == RECORD_WHOLE;
         rx->length = at->length;
         r->address = r->mode == RECORD_REF ? at->address : 0;
-        data = whole ? payload_cell(p, r) : NULL;
+        if (r->mode == RECORD_CELLS && record_bytes(word) == RECORD_WHOLE) {
+            whole = payload_cell(p, r);
+        }
     }
-    return data;
-}
-
-static __attribute__((noinline)) bool take_any(struct shm_peer *p, struct rx_channel *r,
-                                               uint32_t word)
-{
-    const uint8_t *data = take_record(p, r, word);
-    if (data == NULL) {
+    if (whole == NULL) {
         rx_machine_begin(&r->m);
         return false;
     }
-    return after_short(p, r, p->fabric->setup.up->rx_short(p->np, r->m.rx, data));
-}
-
-/* Looks at a record. One that is malformed ends the connection. */
-enum found { FOUND_NOTHING, FOUND_PAD, FOUND_MESSAGE };
-static inline enum found look_at(struct shm_peer *p, struct rx_channel *r, uint32_t word)
-{
-    if (unlikely(!record_sound(p, r, word))) {
-        peer_lost(p, "it sent a record that makes no sense");
-        return FOUND_NOTHING;
-    }
-    KILL_POINT("record-read");
-    if (record_mode(word) == RECORD_PAD) {
-        uint32_t lines = (uint32_t)record_lines(word);
-        release_lines(r, lines, behind(r, r->at, lines));
-        r->m.rx->last = false;
-        return FOUND_PAD;
-    }
-    return FOUND_MESSAGE;
+    return after_short(p, r, p->fabric->setup.up->rx_short(p->np, rx, whole));
 }
 
 /* Takes a record of more than one line, or a pad; returns whether its message has ended, or it is a
- * pad. */
+ * pad. A malformed record ends the connection. */
 static __attribute__((noinline)) bool take_other(struct shm_peer *p, struct rx_channel *r,
                                                  uint32_t word)
 {
-    enum found found = look_at(p, r, word);
-    return likely(found == FOUND_MESSAGE) ? take_any(p, r, word) : found == FOUND_PAD;
+    if (unlikely(!record_sound(p, r, word))) {
+        peer_lost(p, "it sent a record that makes no sense");
+        return false;
+    }
+    KILL_POINT("record-read");
+    if (record_mode(word) != RECORD_PAD) {
+        return take_any(p, r, word);
+    }
+    uint32_t lines = (uint32_t)record_lines(word);
+    release_lines(r, lines, behind(r, r->at, lines));
+    r->m.rx->last = false;
+    return true;
 }
 
 /* Takes the next record, if there is one; returns whether its message has ended. */
@@ -348,46 +334,11 @@ bool shm_rx_advance(struct shm_peer *p)
     return moved || has_gone(p);
 }
 
-/* Takes asks, and goes on with the one in progress; true if anything has moved. */
-static bool take_asks(struct shm_peer *p, struct rx_channel *r)
-{
-    bool moved = false;
-    for (unsigned n = 0; n < BATCH; n++) {
-        if (r->m.phase == RX_IDLE) {
-            uint32_t word = atomic_load_explicit(&r->at->word, memory_order_acquire);
-            if (((word ^ r->tag) & RECORD_TAG) != 0 || p->broken) {
-                break;
-            }
-            enum found found = look_at(p, r, word);
-            if (found != FOUND_MESSAGE) {
-                moved |= found == FOUND_PAD;
-                continue;
-            }
-            (void)take_record(p, r, word);
-            rx_machine_begin(&r->m);
-        }
-        moved |= go_on(p, r);
-        if (r->m.phase != RX_IDLE) {
-            break;
-        }
-    }
-    return moved;
-}
-
 bool shm_rx_asks(struct shm_peer *p)
 {
     struct rx_channel *asks = &p->rx[FABRIC_ASK], *responses = &p->rx[FABRIC_RESPONSE];
     bool moved = may_advance(responses) && serve_channel(p, responses);
-    if (may_advance(asks)) {
-        asks->m.busy = true;
-        bool taken = take_asks(p, asks);
-        asks->m.busy = false;
-        if (taken) {
-            tell_room(p, asks);
-            moved = true;
-        }
-    }
-    return moved;
+    return (may_advance(asks) && serve_channel(p, asks)) || moved;
 }
 
 bool shm_rx_asked(const struct shm_peer *p)

@@ -221,15 +221,14 @@ static bool take_head(struct udp_peer *p, struct udp_stream *l)
     return true;
 }
 
-/* Takes a message that has come whole in one piece, and is no ask, in one step if possible; returns
- * whether it has ended. */
+/* Takes a message that has come whole in one piece, in one step if possible; returns whether it has
+ * ended. */
 static bool step_short(struct udp_peer *p, struct udp_stream *l)
 {
     struct fabric_rx *rx = l->m.rx;
     struct udp_piece *piece = front(l);
     const uint8_t *payload = piece->bytes + UDP_HEAD;
-    bool whole = l->class != FABRIC_ASK && l->m.status == FABRIC_OK &&
-                 rx->length <= p->fabric->setup.packet_size &&
+    bool whole = l->m.status == FABRIC_OK && rx->length <= p->fabric->setup.packet_size &&
                  piece->length - UDP_HEAD == rx->length && !piece->blank;
     if (!whole || (rx->length != 0 && (payload = packet(p, l, rx->length)) == NULL)) {
         rx_machine_begin(&l->m);
