@@ -27,7 +27,10 @@ static int check_entry(const struct pin *p, const struct pin_entry *x, char *tex
     if (x->state == PINNED && self && !x->charged && (x->peers == 0 || word_uses(word) != 0)) {
         WRONG("%#llx is pinned for nobody, or used and not charged", addr);
     }
-    if (x->state == PINNED && !hit && word_uses(word) == 0 && (!self || x->charged)) {
+    if (x->gone && (hit || x->state == CLAIMED || x->state == REAPED || x->place != 0)) {
+        WRONG("%#llx was forgotten, and is in state %d, hit %d", addr, x->state, hit);
+    }
+    if (x->state == PINNED && !x->gone && !hit && word_uses(word) == 0 && (!self || x->charged)) {
         WRONG("%#llx is idle and cannot be hit", addr);
     }
     if ((x->state == REAPED || x->state == LEAVING) && word_uses(word) != 0) {
@@ -39,12 +42,14 @@ static int check_entry(const struct pin *p, const struct pin_entry *x, char *tex
 int pin_check(const struct pin *p, char *text, size_t length)
 {
     const struct pin_config *c = &p->config;
-    uint64_t pinned = 0, leaving = 0, charged = 0, grants = 0, granted = 0, used = 0, slots = 0;
+    uint64_t pinned = 0, leaving = 0, charged = 0, grants = 0, granted = 0, used = 0, slots = 0,
+             gone = 0;
     for (uint32_t i = 0; i < p->capacity; i++) {
         const struct pin_entry *x = &p->entries[i];
         if (x->state == FREE) {
             continue;
         }
+        gone += x->gone;
         if (entry_node(x) >= c->nodes) {
             grants++;
             continue;
@@ -58,7 +63,8 @@ int pin_check(const struct pin *p, char *text, size_t length)
             leaving += x->state == LEAVING;
             charged += x->charged;
         } else {
-            slots += x->state == PENDING || x->state == PINNED || x->state == REAPED;
+            slots += x->state == PENDING || x->state == PINNED || x->state == REAPED ||
+                     (x->state == LEAVING && x->gone);
         }
     }
     for (uint32_t node = 0; node < c->nodes; node++) {
@@ -70,6 +76,10 @@ int pin_check(const struct pin *p, char *text, size_t length)
                   (unsigned long long)pool->used, (unsigned long long)pool->limit,
                   (unsigned long long)pool->granted);
         }
+    }
+    if (gone != p->gone_count) {
+        WRONG("%llu units were forgotten, not %llu", (unsigned long long)gone,
+              (unsigned long long)p->gone_count);
     }
     const struct pin_pool *own = &p->pools[c->self];
     /* A move unpins the units that leave before it pins those that replace them, so these may count

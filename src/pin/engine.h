@@ -14,6 +14,9 @@
  *             │  └───roll back───┘◄───────failed─────┘                  ▼        │
  *             └──────────unpinned───────── LEAVING ◄────commit─────── REAPED ────┘
  *
+ * A unit that was forgotten (`gone`) is PENDING until its pin ends, PINNED until its last use ends,
+ * and then LEAVING; HIT is clear, and no request finds it.
+ *
  * An entry of node number `nodes + p` is a grant: a unit of this node's memory that peer p has had
  * pinned; `unit` is the entry of this node for it.
  */
@@ -30,12 +33,16 @@ struct pin_entry {
     uint8_t state;           /* enum pin_state */
     bool charged;            /* unit of this node: it counts against MAXVICTIM */
     bool fixed;              /* the unit was pinned by pin_prepin() and is never unpinned */
+    bool gone;               /* the unit was forgotten; `link` is in one of the engine's lists */
+    bool told;               /* grant: its peer was asked to give it up */
     struct pin_use *waiters; /* PENDING: uses that wait until the unit is pinned */
     union {
         struct pin_request *owner; /* CLAIMED, REAPED: the request in whose log the entry is */
         struct pin_entry *unit;    /* grant: the entry of the pinned unit, once it is pinned */
         struct pin_entry *free;    /* FREE: the next free entry */
+        uint64_t when;             /* gone unit of this node: number of the call that forgot it */
     };
+    struct list link;
     uint8_t handle[PIN_HANDLE];
 };
 
@@ -67,6 +74,8 @@ struct pin {
     struct pin_entry *entries, *free;
     uint32_t capacity;
     _Atomic uint32_t *chains;
+    /* what pin_take() looks into: `chains`, or `none`, in which there is nothing */
+    _Atomic uint32_t *_Atomic hits, *none;
     unsigned shift; /* shift of an address's hash that leaves the number of a chain */
     _Atomic uint64_t epoch;
     /* units of this node that are PENDING, PINNED, REAPED or LEAVING. The last may come on top of
@@ -75,6 +84,10 @@ struct pin {
     uint64_t token;
     struct pin_pool *pools;
     struct list moves, serves;
+    /* Units that were forgotten, each in one list: those of this node whose peers must still be
+     * asked; those of this node to unpin; those of peers to give up; and all others. */
+    struct list ask, unpin, give, gone;
+    uint64_t gone_count, forgets;
     struct pin_stats stats;
 };
 
@@ -108,6 +121,16 @@ void table_remove(struct pin *p, struct pin_entry *x);
 struct pin_entry *table_find(const struct pin *p, uint32_t node, uint64_t addr, uint64_t len);
 struct pin_entry *table_exact(const struct pin *p, uint32_t node, uint64_t addr, uint64_t len);
 void table_widen(struct pin *p, uint32_t node, uint64_t *addr, uint64_t *len);
+/* table_over() returns the entries of a node that touch the range, one after the other, and some of
+ * them twice; the caller zeroes the cursor before, and removes no entry meanwhile. table_gone() is
+ * true if one of them was forgotten. */
+struct table_cursor {
+    uint64_t at;
+    uint32_t link;
+};
+struct pin_entry *table_over(const struct pin *p, uint32_t node, uint64_t addr, uint64_t len,
+                             struct table_cursor *cursor);
+bool table_gone(const struct pin *p, uint32_t node, uint64_t addr, uint64_t len);
 
 /* fifo.c */
 void fifo_list(struct pin *p, struct pin_entry *x, bool now);
@@ -126,5 +149,10 @@ void request_rollback(struct pin *p, struct pin_request *r);
 void request_end(struct pin *p, struct pin_request *r, struct list *ended);
 void request_free(struct pin_request *r);
 void request_lose_claim(struct pin_request *r, struct pin_entry *x);
+
+/* forget.c */
+void gone_idle(struct pin *p, struct pin_entry *x);
+void gone_granted(struct pin *p, struct pin_entry *x);
+void gone_remove(struct pin *p, struct pin_entry *x);
 
 #endif

@@ -76,9 +76,12 @@ void fifo_list(struct pin *p, struct pin_entry *x, bool now)
 }
 
 /* Sets HIT of a PINNED entry again, so that threads can take it without the lock. A unit of this
- * node that is not charged stays as it is. */
+ * node that is not charged, and one that was forgotten, stay as they are. */
 void entry_open(struct pin *p, struct pin_entry *x)
 {
+    if (x->gone) {
+        return;
+    }
     if (x->fixed) {
         word_open(&x->word);
     } else if (!pin_is_self(p, entry_node(x)) || x->charged) {
@@ -116,6 +119,8 @@ void entry_drop(struct pin *p, struct pin_entry *x)
     }
     if (x->state == DEAD) {
         table_remove(p, x);
+    } else if (x->gone) {
+        gone_idle(p, x);
     } else if (self && x->peers > 0) {
         entry_uncharge(p, x);
     } else {

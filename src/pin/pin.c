@@ -34,8 +34,10 @@ static bool allocate(struct pin *p)
     p->shift = 64 - bits;
     p->entries = aligned_alloc(64, p->capacity * sizeof(*p->entries));
     p->chains = calloc(1u << bits, sizeof(*p->chains));
+    p->none = calloc(1u << bits, sizeof(*p->none));
+    atomic_init(&p->hits, p->chains);
     p->pools = calloc(c->nodes, sizeof(*p->pools));
-    if (p->entries == NULL || p->chains == NULL || p->pools == NULL) {
+    if (p->entries == NULL || p->chains == NULL || p->none == NULL || p->pools == NULL) {
         return false;
     }
     memset(p->entries, 0, p->capacity * sizeof(*p->entries));
@@ -71,6 +73,10 @@ int pin_open(const struct pin_config *config, struct pin **out)
     }
     list_init(&p->moves);
     list_init(&p->serves);
+    list_init(&p->ask);
+    list_init(&p->unpin);
+    list_init(&p->give);
+    list_init(&p->gone);
     if (!allocate(p)) {
         pin_close(p);
         return -ENOMEM;
@@ -93,6 +99,7 @@ void pin_close(struct pin *p)
     }
     free(p->pools);
     free(p->chains);
+    free(p->none);
     free(p->entries);
     free(p);
 }
@@ -181,6 +188,8 @@ int pin_finish(struct pin *p, uint32_t node, uint64_t token, int error,
     list_remove(&r->link);
     for (uint32_t i = 0; i < r->victim_count; i++) {
         p->pinned -= pin_is_self(p, node);
+        /* a unit that is given up keeps its slot until the peer has answered */
+        p->pools[node].used -= r->victims[i]->gone && !pin_is_self(p, node);
         table_remove(p, r->victims[i]);
     }
     r->victim_count = 0;
@@ -218,8 +227,9 @@ bool pin_drain(struct pin *p, struct pin_range *range)
 {
     for (uint32_t i = 0; i < p->capacity; i++) {
         struct pin_entry *x = &p->entries[i];
-        if ((x->state == PINNED || x->state == REAPED) && entry_node(x) == p->config.self &&
-            !x->fixed && word_uses(entry_word(x)) == 0) {
+        bool there = x->state == PINNED || x->state == REAPED || (x->state == LEAVING && x->gone);
+        if (there && entry_node(x) == p->config.self && !x->fixed &&
+            word_uses(entry_word(x)) == 0) {
             word_shut(&x->word);
             pin_entry_range(x, range);
             x->state = PINNED;

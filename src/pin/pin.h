@@ -26,11 +26,16 @@
 
 #include "base/list.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { PIN_HANDLE = 32 }; /* bytes that the client stores with each pinned unit */
+
+/* The error of a request for a unit that its node has forgotten and that somebody still uses: the
+ * caller begins it anew. */
+#define PIN_RESTART (-ERESTART)
 
 struct pin_config {
     uint32_t nodes, self;
@@ -67,6 +72,9 @@ struct pin_stats {
      * wait */
     uint64_t evicted, moved, served, waited;
     uint64_t failed; /* requests that ended with an error */
+    /* units of this node that were forgotten; units of peers given up because they were revoked;
+     * requests that ended with PIN_RESTART */
+    uint64_t forgotten, revoked, restarted;
     /* wrong messages of peers, and wrong calls of the client, that were refused */
     uint64_t refused;
 };
@@ -194,6 +202,32 @@ void pin_serve_free(struct pin_serve *serve);
 /* pin_peer_dead() ends all requests that wait for a peer, with -EPIPE, and gives up all that the
  * peer has pinned here. */
 int pin_peer_dead(struct pin *pin, uint32_t node, struct list *ended);
+
+/* pin_forget() notes that memory of this node is gone, or about to go: from then on no unit that
+ * touches the range is a hit. Each is unpinned when nobody here uses it and all peers have given it
+ * up; until then requests for it wait. *when is the number of the call. -EINVAL: the range is empty
+ * or wraps; -EBUSY: part of it was pinned by pin_prepin(), and nothing has changed.
+ * pin_forgotten() is true when all that the call has found is unpinned. */
+int pin_forget(struct pin *pin, uint64_t addr, uint64_t len, uint64_t *when);
+bool pin_forgotten(const struct pin *pin, uint64_t addr, uint64_t len, uint64_t when);
+/* What follows from it, until none of these returns anything: pin_gone_next() returns a unit that
+ * the caller unpins, and then gives to pin_gone(). pin_revoke_next() lists up to `most` units that
+ * `peer` is to give up, and returns how many; the peer hands them to pin_revoked() (-EPROTO: they
+ * are no units). pin_give_up() begins a request that gives up units that were revoked, without
+ * pinning any: PIN_SENT, or PIN_DONE if there is none, or -ENOMEM; after its end pin_gave() frees
+ * it. pin_gone_due() is true if one of these has something to return. */
+struct pin_entry *pin_gone_next(struct pin *pin, struct pin_range *range);
+void pin_gone(struct pin *pin, struct pin_entry *unit);
+uint32_t pin_revoke_next(struct pin *pin, uint32_t *peer, struct pin_range *ranges, uint32_t most);
+int pin_revoked(struct pin *pin, uint32_t node, const struct pin_range *ranges, uint32_t count);
+int pin_give_up(struct pin *pin, struct pin_request *request, uint32_t most);
+void pin_gave(struct pin_request *request);
+bool pin_gone_due(const struct pin *pin);
+
+/* pin_hide() makes every pin_take() that begins after it fail, until pin_show(); it needs no lock,
+ * and does not touch what was taken before. */
+void pin_hide(struct pin *pin);
+void pin_show(struct pin *pin);
 
 /* pin_drain() takes out an idle unit of this node, which the caller unpins, when the engine ends;
  * false: there is none. */

@@ -135,7 +135,7 @@ void request_end(struct pin *p, struct pin_request *r, struct list *ended)
     if (r->error != 0) {
         request_rollback(p, r);
         request_free(r);
-        p->stats.failed++;
+        *(r->error == PIN_RESTART ? &p->stats.restarted : &p->stats.failed) += 1;
     } else if (p->config.regions && r->count == 1) {
         r->addr = entry_addr(r->uses[0].entry);
         r->len = entry_len(r->uses[0].entry);
@@ -175,6 +175,9 @@ static enum found look(struct pin *p, struct pin_request *r, struct pin_use *u)
     struct pin_pool *pool = &p->pools[r->node];
     if (u->entry != NULL) {
         return GOT;
+    }
+    if (table_gone(p, r->node, u->addr, u->len)) {
+        return BUSY;
     }
     struct pin_entry *x = table_find(p, r->node, u->addr, u->len);
     if (x == NULL) {
@@ -370,7 +373,8 @@ static struct pin_entry *at_hand(const struct pin *p, uint32_t node, uint64_t ad
                                  uint64_t *spare)
 {
     struct pin_entry *x = table_find(p, node, addr, len);
-    if (x == NULL || x->state != PINNED || word_uses(entry_word(x)) >= WORD_USES - 1) {
+    if (x == NULL || x->state != PINNED || word_uses(entry_word(x)) >= WORD_USES - 1 ||
+        table_gone(p, node, addr, len)) {
         return NULL;
     }
     if (pin_is_self(p, node) && !x->charged) {
@@ -466,18 +470,6 @@ void pin_release(struct pin *p, struct pin_request *r)
     counts_of(p, r->node)->release++;
     request_rollback(p, r);
     request_free(r);
-}
-
-void pin_entry_parts(const struct pin_entry *x, uint64_t *addr, uint64_t *len, uint8_t *handle)
-{
-    *addr = entry_addr(x);
-    *len = entry_len(x);
-    memcpy(handle, x->handle, PIN_HANDLE);
-}
-
-void pin_entry_range(const struct pin_entry *x, struct pin_range *range)
-{
-    pin_entry_parts(x, &range->addr, &range->len, range->handle);
 }
 
 uint32_t pin_unpins(const struct pin_request *r, struct pin_range *ranges)

@@ -146,6 +146,11 @@ static void drop_peer(struct pin *p, struct pin_serve *s, struct pin_entry *x)
     if (--x->peers > 0 || x->charged) {
         return;
     }
+    if (x->gone) {
+        x->state = LEAVING;
+        s->leaves[s->leave_count++] = x;
+        return;
+    }
     while (pool->used >= pool->limit) {
         struct pin_entry *v = fifo_reap(p, pool, NULL);
         if (v == NULL) {
@@ -213,10 +218,19 @@ static void undo(struct pin *p, struct pin_serve *s)
 }
 
 /* Finds or makes the entries of all units of a move. False if one of them is being pinned or
- * unpinned, or if there is no room until units that leave are unpinned: then it changes nothing. */
+ * unpinned, or if there is no room until units that leave are unpinned: then it changes nothing. A
+ * move that wants a unit that was forgotten fails with PIN_RESTART instead of waiting for those who
+ * use it, since these may wait for what the move's sender holds. */
 static bool resolve(struct pin *p, struct pin_serve *s)
 {
     uint64_t fresh = 0;
+    for (uint32_t i = 0; i < s->pin_count; i++) {
+        if (table_gone(p, p->config.self, s->pins[i].addr, s->pins[i].len)) {
+            s->error = PIN_RESTART;
+            undo(p, s);
+            return true;
+        }
+    }
     for (uint32_t i = 0; i < s->pin_count; i++) {
         struct pin_entry *x = table_find(p, p->config.self, s->pins[i].addr, s->pins[i].len);
         if (x != NULL && (x->state == PENDING || x->state == LEAVING)) {
@@ -316,6 +330,7 @@ bool pin_served(struct pin *p, struct pin_serve *s, int error, const struct pin_
     for (uint32_t i = 0; i < s->pin_count && s->error == 0; i++) {
         s->grants[i]->state = PINNED;
         s->grants[i]->unit = s->units[i];
+        gone_granted(p, s->units[i]);
         pin_entry_range(s->units[i], &s->pins[i]);
     }
     list_remove(&s->link);
@@ -367,6 +382,7 @@ static void forget(struct pin *p, uint32_t node)
             entry_forget(p, x);
         } else {
             fifo_unlist(p, x);
+            gone_remove(p, x);
             p->pools[node].used--;
             x->state = DEAD;
         }

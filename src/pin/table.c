@@ -29,7 +29,8 @@ struct pin_entry *pin_take(struct pin *p, uint32_t node, uint64_t addr, uint64_t
                            uint32_t *generation)
 {
     uint64_t chain = chain_of(p, node, addr >> p->grain);
-    uint32_t link = atomic_load_explicit(&p->chains[chain], memory_order_acquire);
+    _Atomic uint32_t *chains = atomic_load_explicit(&p->hits, memory_order_relaxed);
+    uint32_t link = atomic_load_explicit(&chains[chain], memory_order_acquire);
     for (unsigned steps = 0; link != 0 && steps < STEPS; steps++) {
         struct pin_entry *x = entry_at(p, link);
         if (word_take(&x->word, node, addr, len, generation)) {
@@ -58,7 +59,7 @@ struct pin_entry *table_add(struct pin *p, uint32_t node, uint64_t addr, uint64_
     x->state = (uint8_t)state;
     x->place = 0;
     x->peers = 0;
-    x->charged = x->fixed = false;
+    x->charged = x->fixed = x->gone = x->told = false;
     x->waiters = NULL;
     x->owner = NULL;
     memset(x->handle, 0, sizeof(x->handle));
@@ -73,6 +74,7 @@ struct pin_entry *table_add(struct pin *p, uint32_t node, uint64_t addr, uint64_
 
 void table_remove(struct pin *p, struct pin_entry *x)
 {
+    gone_remove(p, x);
     uint64_t addr = entry_addr(x);
     for (unsigned k = 0; k < grains(p, addr, entry_len(x)); k++) {
         uint32_t own = (uint32_t)(x - p->entries) * 2 + k + 1;
@@ -132,13 +134,55 @@ struct pin_entry *table_exact(const struct pin *p, uint32_t node, uint64_t addr,
     return NULL;
 }
 
+static bool touches(const struct pin_entry *x, uint32_t node, uint64_t addr, uint64_t len)
+{
+    return entry_node(x) == node && entry_addr(x) <= addr + (len - 1) &&
+           addr <= entry_addr(x) + (entry_len(x) - 1);
+}
+
+struct pin_entry *table_over(const struct pin *p, uint32_t node, uint64_t addr, uint64_t len,
+                             struct table_cursor *c)
+{
+    uint64_t first = addr >> p->grain, grains = ((addr + (len - 1)) >> p->grain) - first + 1;
+    if (grains > p->capacity) {
+        while (c->at < p->capacity) {
+            struct pin_entry *x = &p->entries[c->at++];
+            if (x->state != FREE && touches(x, node, addr, len)) {
+                return x;
+            }
+        }
+        return NULL;
+    }
+    for (; c->at < grains; c->at++) {
+        struct pin_entry *x;
+        while ((x = walk(p, node, first + c->at, &c->link)) != NULL) {
+            if (touches(x, node, addr, len)) {
+                return x;
+            }
+        }
+    }
+    return NULL;
+}
+
+bool table_gone(const struct pin *p, uint32_t node, uint64_t addr, uint64_t len)
+{
+    struct table_cursor cursor = {0};
+    struct pin_entry *x = NULL;
+    if (p->gone_count > 0) {
+        while ((x = table_over(p, node, addr, len, &cursor)) != NULL && !x->gone) {
+        }
+    }
+    return x != NULL;
+}
+
 /* Widens the range by a pinned region that overlaps or touches it, unless the result is too long;
  * true if the range has become longer. */
 static bool wider(const struct pin *p, const struct pin_entry *x, uint32_t node, uint64_t *addr,
                   uint64_t *len)
 {
     uint64_t at = entry_addr(x), end = at + entry_len(x);
-    if (entry_node(x) != node || x->state != PINNED || at > *addr + *len || end < *addr) {
+    if (entry_node(x) != node || x->state != PINNED || x->gone || at > *addr + *len ||
+        end < *addr) {
         return false;
     }
     uint64_t low = at < *addr ? at : *addr, high = end > *addr + *len ? end : *addr + *len;
@@ -167,4 +211,16 @@ void table_widen(struct pin *p, uint32_t node, uint64_t *addr, uint64_t *len)
             }
         }
     }
+}
+
+void pin_entry_parts(const struct pin_entry *x, uint64_t *addr, uint64_t *len, uint8_t *handle)
+{
+    *addr = entry_addr(x);
+    *len = entry_len(x);
+    memcpy(handle, x->handle, PIN_HANDLE);
+}
+
+void pin_entry_range(const struct pin_entry *x, struct pin_range *range)
+{
+    pin_entry_parts(x, &range->addr, &range->len, range->handle);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Firehose's engine in a random world: requests that overlap, hits with and without the lock,
- * messages in any order, pins that fail, peers that die; pin_world.h says what is checked after
- * each step. At the end all is released, and nothing is left that waits.
+ * messages in any order, pins that fail, peers that die, memory that gets other pages; pin_world.h
+ * says what is checked after each step. At the end all is released, and nothing is left that waits.
  *
  * Usage: pin_random [SEEDS STEPS]
  */
@@ -22,7 +22,7 @@ static unsigned long seeds = 60, steps = 1500;
 struct run {
     struct world *w;
     uint64_t r;
-    bool failures, deaths;
+    bool failures, deaths, forgets;
     uint64_t ended, failed;
 };
 
@@ -111,6 +111,14 @@ static void step(struct run *run)
             act(run, node, (uint32_t)any(run, 6));
         }
     }
+    if (run->forgets && !n->dead && any(run, 8) == 0) {
+        world_forget_step(w, node);
+    }
+    if (run->forgets && !n->dead && any(run, 40) == 0) {
+        uint64_t addr, len;
+        some_range(run, 4, &addr, &len);
+        world_forget(w, node, addr, len);
+    }
     if (run->deaths && any(run, 700) == 0 && node != 0 && !n->dead) {
         world_kill(w, node);
     }
@@ -141,6 +149,9 @@ static void finish(struct run *run)
     world_settle(w);
     for (uint32_t node = 0; node < w->config.nodes; node++) {
         struct world_node *n = &w->node[node];
+        for (uint32_t i = 0; i < WORLD_FORGETS; i++) {
+            assert_true(n->dead || !n->forgets[i].live);
+        }
         struct pin_range range;
         uint64_t drained = 0, pinned = n->units;
         while (!n->dead && pin_drain(n->pin, &range)) {
@@ -150,9 +161,11 @@ static void finish(struct run *run)
     }
 }
 
-static void run_seed(uint64_t seed, bool regions, bool failures, bool deaths)
+/* Returns whether a request got pages that the memory had before the request began. */
+static bool run_seed(uint64_t seed, bool regions, bool failures, bool deaths, bool forgets,
+                     bool silent)
 {
-    struct run run = {.r = seed, .failures = failures, .deaths = deaths};
+    struct run run = {.r = seed, .failures = failures, .deaths = deaths, .forgets = forgets};
     uint64_t f = 2 + any(&run, 7);
     struct pin_config config = {.nodes = 2 + (uint32_t)any(&run, 2),
                                 .regions = regions,
@@ -164,32 +177,52 @@ static void run_seed(uint64_t seed, bool regions, bool failures, bool deaths)
                                 .da_limit = 1 + (uint32_t)any(&run, 8)};
     config.remote = config.f * (config.nodes - 1);
     run.w = world_open(&config);
+    run.w->silent = silent;
     for (unsigned long i = 0; i < steps; i++) {
         step(&run);
     }
     finish(&run);
+    bool stale = run.w->stale;
     world_close(run.w);
+    return stale;
 }
 
 static void pages(void **state)
 {
     for (uint64_t seed = 1; seed <= seeds; seed++) {
-        run_seed(seed, false, seed % 3 == 1, false);
+        run_seed(seed, false, seed % 3 == 1, false, false, false);
     }
 }
 
 static void regions(void **state)
 {
     for (uint64_t seed = 1; seed <= seeds; seed++) {
-        run_seed(seed, true, seed % 3 == 1, false);
+        run_seed(seed, true, seed % 3 == 1, false, false, false);
     }
 }
 
 static void deaths(void **state)
 {
     for (uint64_t seed = 1; seed <= seeds; seed++) {
-        run_seed(seed, seed % 2 == 1, seed % 3 == 1, true);
+        run_seed(seed, seed % 2 == 1, seed % 3 == 1, true, false, false);
     }
+}
+
+static void forgets(void **state)
+{
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        run_seed(seed, seed % 2 == 1, seed % 3 == 1, seed % 5 >= 3, true, false);
+    }
+}
+
+/* The same, but the engine is not told: requests get old pages. */
+static void old_pages_otherwise(void **state)
+{
+    unsigned stale = 0;
+    for (uint64_t seed = 2; seed <= 20; seed += 2) {
+        stale += run_seed(seed, false, false, false, true, true);
+    }
+    assert_true(stale > 0);
 }
 
 int main(int argc, char **argv)
@@ -198,6 +231,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(pages),
         cmocka_unit_test(regions),
         cmocka_unit_test(deaths),
+        cmocka_unit_test(forgets),
+        cmocka_unit_test(old_pages_otherwise),
     };
     if (argc == 3) {
         seeds = strtoul(argv[1], NULL, 10);

@@ -51,6 +51,26 @@ static uint32_t last_page(uint64_t addr, uint64_t len)
     return first_page(addr + len - 1);
 }
 
+/* When all that a call has found is unpinned, no page that is pinned is an old one. */
+static void end_forgets(struct world *w, uint32_t node)
+{
+    struct world_node *n = &w->node[node];
+    for (uint32_t i = 0; i < WORLD_FORGETS; i++) {
+        struct world_forget *g = &n->forgets[i];
+        if (!g->live || !pin_forgotten(n->pin, g->addr, g->len, g->when)) {
+            continue;
+        }
+        g->live = false;
+        bool again = w->config.regions;
+        for (uint32_t k = 0; k < WORLD_FORGETS; k++) {
+            again |= n->forgets[k].live;
+        }
+        for (uint32_t p = first_page(g->addr); !again && p <= last_page(g->addr, g->len); p++) {
+            assert_true(n->pinned[p] == 0 || n->pinned_age[p] == n->age[p]);
+        }
+    }
+}
+
 void world_check(struct world *w)
 {
     char text[200];
@@ -62,6 +82,7 @@ void world_check(struct world *w)
         if (pin_check(n->pin, text, sizeof(text)) != 0) {
             fail_msg("node %u: %s", i, text);
         }
+        end_forgets(w, i);
         assert_true(n->units <= w->config.remote + w->config.victims);
         for (uint32_t j = 0; j < WORLD_REQUESTS; j++) {
             struct world_request *r = &n->requests[j];
@@ -75,6 +96,19 @@ void world_check(struct world *w)
     }
 }
 
+/* A local request that began after the memory got other pages must not hold the old ones. */
+static void check_age(struct world *w, uint32_t node, const struct world_request *r)
+{
+    const struct world_node *n = &w->node[node];
+    if (r->node != node || w->config.regions) {
+        return;
+    }
+    for (uint32_t p = first_page(r->addr); p <= last_page(r->addr, r->len); p++) {
+        w->stale |= n->pinned_age[p] != n->age[p] && r->began > n->changed[p];
+    }
+    assert_true(w->silent || !w->stale);
+}
+
 static void change(struct world *w, uint32_t node, const struct pin_range *r, int by)
 {
     struct world_node *n = &w->node[node];
@@ -84,6 +118,7 @@ static void change(struct world *w, uint32_t node, const struct pin_range *r, in
     for (uint32_t p = first_page(r->addr); p <= last_page(r->addr, r->len); p++) {
         assert_true(by > 0 || n->pinned[p] > 0);
         n->pinned[p] = (uint16_t)(n->pinned[p] + by);
+        n->pinned_age[p] = by > 0 ? n->age[p] : n->pinned_age[p];
         assert_true(w->config.regions || n->pinned[p] <= 1);
     }
 }
@@ -116,6 +151,7 @@ static int after(struct world *w, uint32_t node, struct world_request *r, int st
     switch (step) {
     case PIN_DONE:
         r->state = W_HOLDS;
+        check_age(w, node, r);
         break;
     case PIN_WAIT:
         r->state = W_WAITS;
@@ -150,7 +186,7 @@ int world_begin(struct world *w, uint32_t node, uint32_t i, uint32_t target, uin
 {
     struct world_request *r = &w->node[node].requests[i];
     assert_int_equal(r->state, W_IDLE);
-    *r = (struct world_request){.node = target, .addr = addr, .len = len};
+    *r = (struct world_request){.node = target, .addr = addr, .len = len, .began = ++w->clock};
     return after(w, node, r, pin_begin(w->node[node].pin, &r->r, target, addr, len));
 }
 
@@ -166,10 +202,12 @@ bool world_take(struct world *w, uint32_t node, uint32_t i, uint32_t target, uin
 {
     struct world_request *r = &w->node[node].requests[i];
     assert_int_equal(r->state, W_IDLE);
-    *r = (struct world_request){.node = target, .addr = addr, .len = len, .fast = true};
+    *r = (struct world_request){
+        .node = target, .addr = addr, .len = len, .fast = true, .began = ++w->clock};
     r->entry = pin_take(w->node[node].pin, target, addr, len, &r->generation);
     if (r->entry != NULL) {
         r->state = W_HOLDS;
+        check_age(w, node, r);
     }
     world_check(w);
     return r->entry != NULL;
@@ -206,11 +244,20 @@ static void take_ended(struct world *w, uint32_t node, struct list *ended)
     struct list *at;
     while ((at = list_pop_front(ended)) != NULL) {
         struct pin_request *r = container_of(at, struct pin_request, ended);
+        struct world_node *n = &w->node[node];
+        if (r >= n->gives && r < n->gives + WORLD_GIVES) {
+            n->giving[r - n->gives] = false;
+            pin_gave(r);
+            continue;
+        }
         struct world_request *one = container_of(r, struct world_request, r);
         assert_true(one->state == W_WAITS || one->state == W_PINS);
         assert_true(one >= w->node[node].requests && one < w->node[node].requests + WORLD_REQUESTS);
         one->error = r->error;
         one->state = r->error == 0 ? W_HOLDS : W_IDLE;
+        if (r->error == 0) {
+            check_age(w, node, one);
+        }
     }
 }
 
@@ -258,9 +305,10 @@ void world_deliver(struct world *w, uint32_t i)
         return;
     }
     struct pin *pin = w->node[m.to].pin;
-    int rc = m.reply ? pin_finish(pin, m.from, m.token, m.error, m.pins, m.pin_count, &ended)
-                     : pin_arrive(pin, m.from, m.token, m.unpins, m.unpin_count, m.pins,
-                                  m.pin_count, &s);
+    int rc = m.revoke  ? pin_revoked(pin, m.from, m.pins, m.pin_count)
+             : m.reply ? pin_finish(pin, m.from, m.token, m.error, m.pins, m.pin_count, &ended)
+                       : pin_arrive(pin, m.from, m.token, m.unpins, m.unpin_count, m.pins,
+                                    m.pin_count, &s);
     w->wrong += rc != 0;
     assert_true(rc == 0 || w->node[m.from].dead);
     take_ended(w, m.to, &ended);
@@ -300,6 +348,72 @@ void world_job_end(struct world *w, uint32_t node, uint32_t j, int error)
     world_check(w);
 }
 
+void world_forget(struct world *w, uint32_t node, uint64_t addr, uint64_t len)
+{
+    struct world_node *n = &w->node[node];
+    uint32_t i = 0;
+    w->clock++;
+    for (uint32_t p = first_page(addr); p <= last_page(addr, len); p++) {
+        n->age[p]++;
+        n->changed[p] = w->clock;
+    }
+    if (w->silent) {
+        return;
+    }
+    while (n->forgets[i].live) {
+        assert_true(++i < WORLD_FORGETS);
+    }
+    n->forgets[i] = (struct world_forget){true, addr, len, 0};
+    assert_int_equal(pin_forget(n->pin, addr, len, &n->forgets[i].when), 0);
+    world_check(w);
+}
+
+static bool give_up(struct world *w, uint32_t node)
+{
+    struct world_node *n = &w->node[node];
+    uint32_t i = 0;
+    while (n->giving[i]) {
+        assert_true(++i < WORLD_GIVES);
+    }
+    int rc = pin_give_up(n->pin, &n->gives[i], 4);
+    if (rc != PIN_SENT) {
+        assert_int_equal(rc, PIN_DONE);
+        return false;
+    }
+    n->giving[i] = true;
+    struct world_message *m = message_new(w);
+    m->from = node;
+    m->to = n->gives[i].node;
+    m->token = n->gives[i].token;
+    m->unpin_count = pin_unpins(&n->gives[i], m->unpins);
+    return true;
+}
+
+bool world_forget_step(struct world *w, uint32_t node)
+{
+    struct world_node *n = &w->node[node];
+    struct pin_range range, ranges[4];
+    uint32_t peer, count;
+    bool did = true;
+    if (n->leaving != NULL) {
+        pin_gone(n->pin, n->leaving);
+        n->leaving = NULL;
+    } else if ((n->leaving = pin_gone_next(n->pin, &range)) != NULL) {
+        change(w, node, &range, -1);
+    } else if ((count = pin_revoke_next(n->pin, &peer, ranges, 4)) > 0) {
+        struct world_message *m = message_new(w);
+        m->revoke = true;
+        m->from = node;
+        m->to = peer;
+        m->pin_count = count;
+        memcpy(m->pins, ranges, count * sizeof(ranges[0]));
+    } else {
+        did = give_up(w, node);
+    }
+    world_check(w);
+    return did;
+}
+
 void world_kill(struct world *w, uint32_t node)
 {
     w->node[node].dead = true;
@@ -332,6 +446,9 @@ void world_settle(struct world *w)
                     world_job_end(w, i, j, 0);
                     moved = true;
                 }
+            }
+            while (!n->dead && world_forget_step(w, i)) {
+                moved = true;
             }
             for (uint32_t j = 0; j < WORLD_REQUESTS && !n->dead; j++) {
                 if (n->requests[j].state == W_PINS && n->requests[j].r.sent) {

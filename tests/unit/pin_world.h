@@ -20,6 +20,8 @@ enum {
     WORLD_REQUESTS = 16,
     WORLD_MESSAGES = 64,
     WORLD_JOBS = 16,
+    WORLD_GIVES = 32,
+    WORLD_FORGETS = 64,
     WORLD_PAGE = 4096,
 };
 #define WORLD_BASE UINT64_C(0x10000000)
@@ -36,10 +38,17 @@ struct world_request {
     uint32_t node;
     uint64_t addr, len; /* as asked */
     int error;          /* how it ended */
+    uint64_t began;     /* the world's clock then */
+};
+
+/* A range whose memory has got other pages, which the engine was told of. */
+struct world_forget {
+    bool live;
+    uint64_t addr, len, when;
 };
 
 struct world_message {
-    bool live, reply;
+    bool live, reply, revoke;
     uint32_t from, to;
     uint64_t token;
     int error;
@@ -51,7 +60,15 @@ struct world_node {
     struct pin *pin;
     bool dead;
     uint16_t pinned[WORLD_PAGES];
+    /* page variant: which pages the memory has, which are pinned, and the clock when they changed
+     */
+    uint32_t age[WORLD_PAGES], pinned_age[WORLD_PAGES];
+    uint64_t changed[WORLD_PAGES];
     uint64_t units;
+    struct pin_entry *leaving; /* a forgotten unit that is being unpinned */
+    struct pin_request gives[WORLD_GIVES];
+    bool giving[WORLD_GIVES];
+    struct world_forget forgets[WORLD_FORGETS];
     struct world_request requests[WORLD_REQUESTS];
     struct pin_serve *jobs[WORLD_JOBS];
 };
@@ -61,6 +78,9 @@ struct world {
     struct world_node node[WORLD_NODES];
     struct world_message message[WORLD_MESSAGES];
     uint32_t sent;
+    uint64_t clock;
+    bool silent; /* nobody tells the engine that memory has got other pages */
+    bool stale;  /* a request got pages that the memory had before the request began */
     uint64_t pins, unpins, wrong; /* wrong: messages that an engine refused */
 };
 
@@ -84,6 +104,11 @@ void world_deliver(struct world *w, uint32_t m);
 /* Takes a job of the node's queue into job `j`, and ends it; false: there is none. */
 bool world_job(struct world *w, uint32_t node, uint32_t j);
 void world_job_end(struct world *w, uint32_t node, uint32_t j, int error);
+/* The pages of the range are replaced by others, and the engine is told. */
+void world_forget(struct world *w, uint32_t node, uint64_t addr, uint64_t len);
+/* Does one thing that follows: begins or ends the unpin of a unit, asks a peer, or gives units up;
+ * false: there is nothing. */
+bool world_forget_step(struct world *w, uint32_t node);
 /* All nodes hear that one is no more. */
 void world_kill(struct world *w, uint32_t node);
 /* Does all that needs no decision until nothing moves. */
