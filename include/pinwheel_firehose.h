@@ -132,6 +132,9 @@ struct pw_firehose_stats {
     uint64_t deadlocks_avoided, rollbacks; /* as in section 4 of the paper */
     uint64_t failed, refused;
     uint64_t pinned; /* units that are pinned now */
+    /* units of this node that were forgotten; units of peers that those have revoked; requests that
+     * were begun anew because a unit of theirs was being forgotten, each counted again in `pin` */
+    uint64_t forgotten, revoked, restarted;
 };
 
 /* pw_firehose_limits() computes what pw_firehose_init() would use, from the configuration and the
@@ -209,6 +212,21 @@ PW_FIREHOSE_EXPORT int pw_firehose_partial_remote_pin(struct pw_firehose *fireho
 PW_FIREHOSE_EXPORT int pw_firehose_release(struct pw_firehose *firehose,
                                            struct pw_firehose_request *const *requests,
                                            size_t count);
+
+/* Called once when no unit of a forgotten range is pinned any more as it was. */
+typedef void (*pw_firehose_forgotten)(void *context);
+
+/* pw_firehose_forget() tells that memory of this node is gone, or about to go: unmapped, mapped
+ * anew, moved, advised away, truncated, or copied by fork(). When it returns, no unit that touches
+ * the range is a hit on this node. Each is unpinned in a poll after its last use has ended, here
+ * and at all peers, which are told to give up their firehoses; pins of the range wait until then,
+ * and pin the memory that is there then. It may be called anywhere; called before the memory goes,
+ * the memory must not be pinned again until it has gone. 0: nothing of the range is pinned, and
+ * `done` is not called; PW_FIREHOSE_LATER: `done`, which may be NULL, will be called, by a call
+ * that polls. -EINVAL: the range is empty or wraps; -EBUSY: part of it is prepinned; -ENOMEM: then
+ * nothing was forgotten */
+PW_FIREHOSE_EXPORT int pw_firehose_forget(struct pw_firehose *firehose, uint64_t addr, uint64_t len,
+                                          pw_firehose_forgotten done, void *context);
 
 /* pw_firehose_deliver() takes a message that `node` has sent, and checks everything in it.
  *   -EPROTO  it is none of ours, of another version, or breaks the rules; its sender is told if it

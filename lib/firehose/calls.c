@@ -43,6 +43,22 @@ void call_free(struct call *c)
     free(c);
 }
 
+static void wait_changed(struct pw_firehose *f)
+{
+    f->sleepers++;
+    condition_wait(&f->changed, &f->lock);
+    f->sleepers--;
+}
+
+/* Waits while a watcher has seen that memory changes and has not said where. The caller holds the
+ * lock, which is given meanwhile. */
+void firehose_wait(struct pw_firehose *f)
+{
+    while (atomic_load(&f->alarms) > 0) {
+        wait_changed(f);
+    }
+}
+
 /* Begins a call for a pin that is no hit without the lock, and takes the lock. NULL if memory is
  * short; then it has not taken the lock. */
 static struct call *call_begin(struct pw_firehose *f, struct pw_firehose_request *r)
@@ -58,6 +74,7 @@ static struct call *call_begin(struct pw_firehose *f, struct pw_firehose_request
     mutex_take(&f->lock);
     f->request_alloc++;
     list_push_back(&f->alive, &c->alive);
+    firehose_wait(f);
     return c;
 }
 
@@ -117,11 +134,17 @@ static int fail(struct pw_firehose *f, struct call *c, int error)
     return error;
 }
 
-static void wait_changed(struct pw_firehose *f)
+/* Makes progress once. The caller holds the lock, which is given meanwhile. */
+static void poll_once(struct pw_firehose *f)
 {
-    f->sleepers++;
-    condition_wait(&f->changed, &f->lock);
-    f->sleepers--;
+    mutex_give(&f->lock);
+    if (f->ops.poll != NULL) {
+        firehose_in_callback++;
+        f->ops.poll(f->config.client);
+        firehose_in_callback--;
+    }
+    firehose_run(f);
+    mutex_take(&f->lock);
 }
 
 /* Polls until the engine has decided on a request. The caller holds the lock; it is given during
@@ -137,18 +160,17 @@ static int gather(struct pw_firehose *f, struct call *c, int step)
         firehose_wake(f); /* the request may have rolled back, so others may go on */
         if (step == PIN_YIELD) {
             while (pin_winner(f->pin, c->engine.node)) {
-                wait_changed(f);
+                /* the winner may be a request that begins anew, which has no thread of its own */
+                if (list_empty(&f->restarts)) {
+                    wait_changed(f);
+                } else {
+                    poll_once(f);
+                }
             }
         } else {
-            mutex_give(&f->lock);
-            if (f->ops.poll != NULL) {
-                firehose_in_callback++;
-                f->ops.poll(f->config.client);
-                firehose_in_callback--;
-            }
-            firehose_run(f);
-            mutex_take(&f->lock);
+            poll_once(f);
         }
+        firehose_wait(f);
         step = pin_again(f->pin, &c->engine);
     }
     firehose_wake(f); /* the request may have been the winner, for which others wait */
@@ -269,6 +291,8 @@ int pw_firehose_remote_pin(struct pw_firehose *f, unsigned node, uint64_t addr, 
     c->completed = completed;
     c->context = context;
     c->args_length = args_length;
+    c->addr = addr;
+    c->len = len;
     memcpy(c->args, bytes, args_length);
     rc = gather(f, c, pin_begin(f->pin, &c->engine, node, addr, len));
     if (rc < 0) {

@@ -245,6 +245,9 @@ int pw_firehose_init(const struct pw_firehose_config *config, struct pw_firehose
     list_init(&f->due);
     list_init(&f->asked);
     list_init(&f->callbacks);
+    list_init(&f->giving);
+    list_init(&f->restarts);
+    list_init(&f->forgets);
     const char *verbose = l.c.flags & PW_FIREHOSE_NO_ENV ? NULL : getenv("GASNET_FIREHOSE_VERBOSE");
     f->verbose = verbose != NULL && strcmp(verbose, "1") == 0;
     struct pin_config engine = {.nodes = l.c.nodes,
@@ -314,6 +317,9 @@ void pw_firehose_stats(struct pw_firehose *f, struct pw_firehose_stats *stats)
         .rollbacks = s.rollbacks,
         .failed = s.failed,
         .refused = s.refused,
+        .forgotten = s.forgotten,
+        .revoked = s.revoked,
+        .restarted = s.restarted,
         .pinned = pin_load(f->pin, f->config.self).pinned};
     mutex_give(&f->lock);
 }
@@ -366,6 +372,7 @@ int pw_firehose_fini(struct pw_firehose *f)
         free(s->client);
         pin_serve_free(s);
     }
+    firehose_forget_free(f);
     int n = leaks(f);
     pin_close(f->pin);
     free(f);

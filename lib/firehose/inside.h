@@ -25,7 +25,7 @@ enum { R_FREE, R_FAST, R_HELD, R_AWAITED };
 /* A call: a request that was no hit without the lock. */
 struct call {
     struct pin_request engine;
-    struct pw_firehose_request *user;
+    struct pw_firehose_request *user; /* NULL: the call gives up units that were revoked */
     pw_firehose_completed completed;
     void *context;
     struct list link;  /* in the list `due`, or in `asked` while it waits for its remote callback */
@@ -38,6 +38,18 @@ struct call {
     uint64_t token;        /* token of that message */
     size_t args_length;
     unsigned char args[PW_FIREHOSE_ARGS];
+    uint64_t addr, len;  /* remote: as asked, to begin the request anew */
+    unsigned long polls; /* since it began anew */
+    bool began,
+        yields; /* in the list `restarts`: the request gathers; its last step was PIN_YIELD */
+};
+
+/* A call of pw_firehose_forget() whose memory is still pinned. */
+struct forgetting {
+    struct list link;
+    uint64_t addr, len, when;
+    pw_firehose_forgotten done;
+    void *context;
 };
 
 /* Counts of hits and releases without the lock. A thread with an owner slot (base/lock.h) has the
@@ -68,7 +80,16 @@ struct pw_firehose {
     unsigned sleepers;
     /* lists of struct call, but for `callbacks`, of struct served */
     struct list alive, due, asked, callbacks;
-    _Atomic bool work; /* firehose_run() has something to do */
+    /* calls that gave up revoked units; remote calls that begin anew; struct forgetting */
+    struct list giving, restarts, forgets;
+    /* How many watchers have seen that memory changes, and have not said where yet: meanwhile no
+     * pin is begun or served. */
+    _Atomic unsigned alarms;
+    struct watch *watch;
+    _Atomic bool told_version;
+    _Atomic unsigned later;       /* how many `restarts` and `forgets` there are */
+    _Atomic bool short_of_memory; /* a step of forget.c must be tried again in the next poll */
+    _Atomic bool work;            /* firehose_run() has something to do */
     uint64_t token, request_alloc;
     bool verbose;
     struct stripe stripes[LOCK_SLOTS + 1];
@@ -84,12 +105,27 @@ void firehose_ended(struct pw_firehose *f, struct list *ended);
 int firehose_move(struct pw_firehose *f, const struct pw_firehose_region *unpins, size_t u,
                   struct pw_firehose_region *pins, size_t n);
 void *firehose_move_message(struct pw_firehose *f, struct call *c, size_t *length);
+void firehose_send(struct pw_firehose *f, unsigned node, const void *bytes, size_t length);
 void firehose_send_move(struct pw_firehose *f, unsigned node, void *bytes, size_t length);
 void firehose_run(struct pw_firehose *f);
 void firehose_complete(struct pw_firehose *f, struct call *c);
 
+/* forget.c */
+bool firehose_forget_step(struct pw_firehose *f);
+bool firehose_forget_ended(struct pw_firehose *f);
+void firehose_restart(struct pw_firehose *f, struct call *c);
+int firehose_take_revoke(struct pw_firehose *f, unsigned node, const struct pin_range *ranges,
+                         uint32_t count);
+void firehose_forget_free(struct pw_firehose *f);
+
 /* wire.c */
-enum message_type { MESSAGE_MOVE = 1, MESSAGE_ANSWER, MESSAGE_CALLBACK, MESSAGE_CALLED };
+enum message_type {
+    MESSAGE_MOVE = 1,
+    MESSAGE_ANSWER,
+    MESSAGE_CALLBACK,
+    MESSAGE_CALLED,
+    MESSAGE_REVOKE
+};
 struct message {
     enum message_type type;
     bool callback;
@@ -105,8 +141,11 @@ unsigned char *wire_write(unsigned char *at, const struct message *m);
 unsigned char *wire_put(unsigned char *at, const struct pin_range *range, bool handle);
 const unsigned char *wire_get(const unsigned char *at, struct pin_range *range, bool handle);
 int wire_read(const void *bytes, size_t length, struct message *m);
+/* wire_version() returns the version of a message of the library, else 0; `own` is this one's. */
+unsigned wire_version(const void *bytes, size_t length, unsigned *own);
 
 /* calls.c */
 void call_free(struct call *c);
+void firehose_wait(struct pw_firehose *f);
 
 #endif

@@ -20,9 +20,13 @@ static void range_to_region(struct pw_firehose_region *to, const struct pin_rang
     memcpy(to->handle, from->handle, sizeof(to->handle));
 }
 
-/* Wakes all threads that wait. The caller holds the lock. */
+/* Wakes all threads that wait, and notes that a poll has something to do if units are to be
+ * unpinned, revoked or given up. The caller holds the lock. */
 void firehose_wake(struct pw_firehose *f)
 {
+    if (pin_gone_due(f->pin)) {
+        atomic_store_explicit(&f->work, true, memory_order_release);
+    }
     for (unsigned n = f->sleepers; n > 0; n--) {
         condition_signal(&f->changed);
     }
@@ -37,10 +41,11 @@ int firehose_move(struct pw_firehose *f, const struct pw_firehose_region *unpins
     firehose_in_callback++;
     int rc = f->ops.move(f->config.client, unpins, u, pins, n);
     firehose_in_callback--;
-    return rc > 0 ? -rc : rc;
+    rc = rc > 0 ? -rc : rc;
+    return rc == PIN_RESTART ? -EINTR : rc; /* that one is the engine's own */
 }
 
-static void send_bytes(struct pw_firehose *f, unsigned node, const void *bytes, size_t length)
+void firehose_send(struct pw_firehose *f, unsigned node, const void *bytes, size_t length)
 {
     firehose_in_callback++;
     int rc = f->ops.send(f->config.client, node, bytes, length);
@@ -58,6 +63,11 @@ void firehose_ended(struct pw_firehose *f, struct list *ended)
     while ((at = list_pop_front(ended)) != NULL) {
         struct pin_request *r = container_of(at, struct pin_request, ended);
         struct call *c = container_of(r, struct call, engine);
+        if (c->user == NULL) {
+            pin_gave(r);
+            call_free(c);
+            continue;
+        }
         c->error = r->error;
         c->done = true;
         if (!c->local) {
@@ -102,7 +112,7 @@ void firehose_send_move(struct pw_firehose *f, unsigned node, void *bytes, size_
         pw_firehose_peer_dead(f, node);
         return;
     }
-    send_bytes(f, node, bytes, length);
+    firehose_send(f, node, bytes, length);
     free(bytes);
 }
 
@@ -123,7 +133,7 @@ static void ask_callback(struct pw_firehose *f, struct call *c)
     list_push_back(&f->asked, &c->link);
     memcpy(wire_put(wire_write(bytes, &m), &range, false), c->args, c->args_length);
     mutex_give(&f->lock);
-    send_bytes(f, node, bytes, wire_size(&m));
+    firehose_send(f, node, bytes, wire_size(&m));
 }
 
 /* Tells the client that a remote request has ended. */
@@ -169,7 +179,7 @@ static void answer(struct pw_firehose *f, unsigned node, uint64_t token, enum me
     for (uint32_t i = 0; i < m.pin_count; i++) {
         at = wire_put(at, &pins[i], true);
     }
-    send_bytes(f, node, bytes, wire_size(&m));
+    firehose_send(f, node, bytes, wire_size(&m));
     if (bytes != small) {
         free(bytes);
     }
@@ -238,37 +248,47 @@ static void serve(struct pw_firehose *f, struct pin_serve *s)
     pin_serve_free(s);
 }
 
+/* Does one thing that is due; false: nothing is. */
+static bool run_one(struct pw_firehose *f)
+{
+    struct list *at;
+    mutex_take(&f->lock);
+    struct pin_serve *s = atomic_load(&f->alarms) == 0 ? pin_serve_next(f->pin) : NULL;
+    struct served *callback = NULL;
+    struct call *c = NULL;
+    if (s == NULL && (at = list_pop_front(&f->callbacks)) != NULL) {
+        callback = container_of(at, struct served, link);
+    } else if (s == NULL && (at = list_pop_front(&f->due)) != NULL) {
+        c = container_of(at, struct call, link);
+    }
+    mutex_give(&f->lock);
+    if (s != NULL) {
+        serve(f, s);
+    } else if (callback != NULL) {
+        run_callback(f, callback);
+        answer(f, callback->node, callback->token, MESSAGE_CALLED, 0, NULL, 0);
+        free(callback);
+    } else if (c == NULL) {
+        return firehose_forget_step(f);
+    } else if (c->error == PIN_RESTART) {
+        firehose_restart(f, c);
+    } else if (c->error == 0 && (c->flags & PW_FIREHOSE_REMOTE_CALLBACK) && !c->asked) {
+        ask_callback(f, c);
+    } else {
+        firehose_complete(f, c);
+    }
+    return true;
+}
+
 /* Serves moves, runs callbacks and completes requests until nothing is due. */
 void firehose_run(struct pw_firehose *f)
 {
-    while (atomic_exchange_explicit(&f->work, false, memory_order_acq_rel)) {
-        for (;;) {
-            struct list *at;
-            mutex_take(&f->lock);
-            struct pin_serve *s = pin_serve_next(f->pin);
-            struct served *callback = NULL;
-            struct call *c = NULL;
-            if (s == NULL && (at = list_pop_front(&f->callbacks)) != NULL) {
-                callback = container_of(at, struct served, link);
-            } else if (s == NULL && (at = list_pop_front(&f->due)) != NULL) {
-                c = container_of(at, struct call, link);
-            }
-            mutex_give(&f->lock);
-            if (s != NULL) {
-                serve(f, s);
-            } else if (callback != NULL) {
-                run_callback(f, callback);
-                answer(f, callback->node, callback->token, MESSAGE_CALLED, 0, NULL, 0);
-                free(callback);
-            } else if (c == NULL) {
-                break;
-            } else if (c->error == 0 && (c->flags & PW_FIREHOSE_REMOTE_CALLBACK) && !c->asked) {
-                ask_callback(f, c);
-            } else {
-                firehose_complete(f, c);
+    do {
+        while (atomic_exchange_explicit(&f->work, false, memory_order_acq_rel)) {
+            while (run_one(f)) {
             }
         }
-    }
+    } while (firehose_forget_ended(f));
 }
 
 void pw_firehose_poll(struct pw_firehose *f)
@@ -344,6 +364,9 @@ static int take(struct pw_firehose *f, unsigned node, const struct message *m,
     if (m->type == MESSAGE_CALLED) {
         return take_called(f, node, m);
     }
+    if (m->type == MESSAGE_REVOKE) {
+        return firehose_take_revoke(f, node, ranges, m->pin_count);
+    }
     if (m->type == MESSAGE_CALLBACK) {
         struct served *s = served_new(node, m);
         for (uint32_t i = 0; s != NULL && i < m->pin_count; i++) {
@@ -365,6 +388,19 @@ static int take(struct pw_firehose *f, unsigned node, const struct message *m,
     return rc;
 }
 
+/* Says once that a peer has another version of the library. */
+static void tell_version(struct pw_firehose *f, unsigned node, const void *bytes, size_t length)
+{
+    unsigned own, version = wire_version(bytes, length, &own);
+    if (version != 0 && version != own && !atomic_exchange(&f->told_version, true)) {
+        fprintf(
+            stderr,
+            "firehose: node %u: a message of node %u has version %u, not %u: it is refused; use "
+            "one version of libpinwheel-firehose on all nodes\n",
+            f->config.self, node, version, own);
+    }
+}
+
 int pw_firehose_deliver(struct pw_firehose *f, unsigned node, const void *bytes, size_t length)
 {
     struct message m;
@@ -383,6 +419,7 @@ int pw_firehose_deliver(struct pw_firehose *f, unsigned node, const void *bytes,
         mutex_take(&f->lock);
         pin_stats_of(f->pin)->refused++;
         mutex_give(&f->lock);
+        tell_version(f, node, bytes, length);
         if (rc == -EPROTO && move) {
             answer(f, node, m.token, MESSAGE_ANSWER, rc, NULL, 0);
         }

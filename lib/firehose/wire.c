@@ -6,13 +6,16 @@
  *      0 magic  4 version  5 type  6 flags (1: remote callback)  8 token  16 error
  *     20 units given up  24 units wanted  28 bytes of arguments  32 zero
  *     40 units: address and length, in answers the handle, too; then the arguments
+ *
+ * Version 2 has a message that revokes units, without an answer of its own: the peer gives them up
+ * by a move. A move may be answered with the error -ERESTART.
  */
 #include "inside.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { MAGIC = 0x70774648, VERSION = 1, UNIT = 16, UNITS_MOST = 1 << 20 };
+enum { MAGIC = 0x70774648, VERSION = 2, UNIT = 16, UNITS_MOST = 1 << 20 };
 
 struct header {
     uint32_t magic;
@@ -72,6 +75,17 @@ const unsigned char *wire_get(const unsigned char *at, struct pin_range *range, 
     return at + UNIT + (handle ? PW_FIREHOSE_HANDLE : 0);
 }
 
+unsigned wire_version(const void *bytes, size_t length, unsigned *own)
+{
+    struct header h;
+    *own = VERSION;
+    if (length < sizeof(h)) {
+        return 0;
+    }
+    memcpy(&h, bytes, sizeof(h));
+    return h.magic == MAGIC ? h.version : 0;
+}
+
 /* Reads the header of a message, and finds the parts behind it. */
 int wire_read(const void *bytes, size_t length, struct message *m)
 {
@@ -81,7 +95,7 @@ int wire_read(const void *bytes, size_t length, struct message *m)
     }
     memcpy(&h, bytes, sizeof(h));
     if (h.magic != MAGIC || h.version != VERSION || h.type < MESSAGE_MOVE ||
-        h.type > MESSAGE_CALLED || h.flags > 1 || h.error > 0 || h.zero != 0 ||
+        h.type > MESSAGE_REVOKE || h.flags > 1 || h.error > 0 || h.zero != 0 ||
         h.unpins > UNITS_MOST || h.pins > UNITS_MOST || h.args > PW_FIREHOSE_ARGS ||
         (h.type != MESSAGE_MOVE && h.unpins != 0)) {
         return -EPROTO;

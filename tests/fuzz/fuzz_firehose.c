@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Firehose between hostile peers: node 0 is ours; what nodes 1 and 2 send it the input says, header
- * by header or as plain bytes, with tokens of requests that node 0 has under way, and when one of
- * them dies. Whatever comes, the tables agree, no more is pinned than may be, each request ends at
- * most once, and when both peers are dead all have ended.
+ * by header or as plain bytes, with tokens of requests that node 0 has under way, when one of
+ * them dies, and when memory of node 0 is gone. Whatever comes, the tables agree, no more is pinned
+ * than may be, each request ends at most once, and when both peers are dead all have ended.
  *
  * An input is a sequence of: what (a byte), then as its case below reads.
  */
@@ -22,6 +22,7 @@ static struct pw_firehose *table;
 static long pinned;
 static struct pw_firehose_request request[REQUESTS];
 static int asked[REQUESTS]; /* 1: it will be told of */
+static int told[REQUESTS];  /* 1: forgotten memory is still pinned */
 
 static uint8_t next(void)
 {
@@ -72,7 +73,7 @@ static uint64_t token(unsigned which)
 static void message(unsigned node)
 {
     unsigned char bytes[4096];
-    struct message m = {.type = 1 + next() % 4,
+    struct message m = {.type = 1 + next() % 5,
                         .callback = next() % 2,
                         .error = next() % 4 == 0 ? -(int)next() : 0,
                         .unpin_count = next() % 4,
@@ -95,6 +96,13 @@ static void message(unsigned node)
     pw_firehose_deliver(table, node, bytes, wire_size(&m));
 }
 
+static void forgotten(void *context)
+{
+    int *one = context;
+    MUST(*one == 1);
+    *one = 0;
+}
+
 static void act(uint8_t what)
 {
     unsigned i = next() % REQUESTS, node = 1 + next() % 2;
@@ -102,7 +110,7 @@ static void act(uint8_t what)
     uint64_t addr = (uint64_t)(next() % 16) * PAGE;
     unsigned char plain[64];
     int rc;
-    switch (what % 8) {
+    switch (what % 9) {
     case 0:
     case 1:
     case 2:
@@ -131,6 +139,15 @@ static void act(uint8_t what)
     case 6:
         pw_firehose_release(table, &one, 1);
         break;
+    case 7:
+        if (told[i] == 0) {
+            told[i] = 1;
+            rc = pw_firehose_forget(table, addr, (uint64_t)(1 + next() % 3) * PAGE, forgotten,
+                                    &told[i]);
+            MUST(rc == 0 || rc == PW_FIREHOSE_LATER);
+            told[i] = rc == 0 ? 0 : told[i];
+        }
+        break;
     default:
         if (next() % 32 == 0) {
             pw_firehose_peer_dead(table, node);
@@ -158,6 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pinned = 0;
     memset(request, 0, sizeof(request));
     memset(asked, 0, sizeof(asked));
+    memset(told, 0, sizeof(told));
     MUST(pw_firehose_init(&c, &table, NULL) == 0);
     while (left > 0) {
         act(next());
@@ -174,6 +192,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct pw_firehose_request *one = &request[i];
         MUST(asked[i] == 0);
         pw_firehose_release(table, &one, 1);
+    }
+    pw_firehose_poll(table);
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        MUST(told[i] == 0);
     }
     MUST(pw_firehose_fini(table) == 0);
     MUST(pinned == 0);
