@@ -91,6 +91,10 @@ struct pw_firehose_ops {
 #define PW_FIREHOSE_REDUCED 4u    /* accept limits below the minima, for tests */
 #define PW_FIREHOSE_IN_HANDLER 8u /* pw_firehose_deliver() also pins and calls callbacks */
 #define PW_FIREHOSE_NO_ENV 16u    /* environment variables are ignored */
+/* A thread of the library notices when memory of this node that was pinned is unmapped, mapped
+ * anew, moved (mremap), advised away or forked, by userfaultfd(2), and forgets it. What the kernel
+ * does not let it notice, the client must tell; a line on standard error says so. */
+#define PW_FIREHOSE_WATCH 32u
 
 /* Sizes are in bytes; a value of 0 stands for the default in brackets. */
 struct pw_firehose_config {

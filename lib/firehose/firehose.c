@@ -272,6 +272,9 @@ int pw_firehose_init(const struct pw_firehose_config *config, struct pw_firehose
     if (info != NULL) {
         *info = limits;
     }
+    if (f->config.flags & PW_FIREHOSE_WATCH) {
+        firehose_watch_open(f);
+    }
     *out = f;
     return 0;
 }
@@ -360,6 +363,7 @@ int pw_firehose_fini(struct pw_firehose *f)
     if (f == NULL) {
         return 0;
     }
+    firehose_watch_close(f);
     while (pin_drain(f->pin, &range)) {
         struct pw_firehose_region region = {.addr = range.addr, .len = range.len};
         memcpy(region.handle, range.handle, sizeof(region.handle));

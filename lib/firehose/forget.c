@@ -18,7 +18,7 @@ int pw_firehose_forget(struct pw_firehose *f, uint64_t addr, uint64_t len,
     }
     *g = (struct forgetting){.addr = addr, .len = len, .done = done, .context = context};
     mutex_take(&f->lock);
-    int rc = pin_forget(f->pin, addr, len, &g->when);
+    int rc = pin_forget(f->pin, addr, len, false, &g->when);
     firehose_wake(f);
     mutex_give(&f->lock);
     if (rc == 0 && firehose_in_callback == 0) {

@@ -38,6 +38,7 @@ int firehose_move(struct pw_firehose *f, const struct pw_firehose_region *unpins
     if (u + n == 0) {
         return 0;
     }
+    firehose_watch(f, pins, n);
     firehose_in_callback++;
     int rc = f->ops.move(f->config.client, unpins, u, pins, n);
     firehose_in_callback--;

@@ -56,7 +56,7 @@ void gone_remove(struct pin *p, struct pin_entry *x)
 /* Forgets a unit; false if it was forgotten before, or is not pinned and not going to be. */
 static bool mark(struct pin *p, struct pin_entry *x)
 {
-    if (x->gone || x->state == CLAIMED || x->state == DEAD) {
+    if (x->gone || x->fixed || x->state == CLAIMED || x->state == DEAD) {
         return false;
     }
     if (x->state == REAPED) {
@@ -76,7 +76,7 @@ static bool mark(struct pin *p, struct pin_entry *x)
     return true;
 }
 
-int pin_forget(struct pin *p, uint64_t addr, uint64_t len, uint64_t *when)
+int pin_forget(struct pin *p, uint64_t addr, uint64_t len, bool spare, uint64_t *when)
 {
     struct table_cursor cursor = {0};
     struct pin_entry *x;
@@ -85,7 +85,7 @@ int pin_forget(struct pin *p, uint64_t addr, uint64_t len, uint64_t *when)
         return -EINVAL;
     }
     while ((x = table_over(p, p->config.self, addr, len, &cursor)) != NULL) {
-        if (x->fixed) {
+        if (x->fixed && !spare) {
             p->stats.refused++;
             return -EBUSY;
         }

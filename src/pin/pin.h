@@ -206,9 +206,10 @@ int pin_peer_dead(struct pin *pin, uint32_t node, struct list *ended);
 /* pin_forget() notes that memory of this node is gone, or about to go: from then on no unit that
  * touches the range is a hit. Each is unpinned when nobody here uses it and all peers have given it
  * up; until then requests for it wait. *when is the number of the call. -EINVAL: the range is empty
- * or wraps; -EBUSY: part of it was pinned by pin_prepin(), and nothing has changed.
- * pin_forgotten() is true when all that the call has found is unpinned. */
-int pin_forget(struct pin *pin, uint64_t addr, uint64_t len, uint64_t *when);
+ * or wraps; -EBUSY: part of it was pinned by pin_prepin(), and nothing has changed; with `spare`
+ * that part stays, and the rest is forgotten. pin_forgotten() is true when all that the call has
+ * found is unpinned. */
+int pin_forget(struct pin *pin, uint64_t addr, uint64_t len, bool spare, uint64_t *when);
 bool pin_forgotten(const struct pin *pin, uint64_t addr, uint64_t len, uint64_t when);
 /* What follows from it, until none of these returns anything: pin_gone_next() returns a unit that
  * the caller unpins, and then gives to pin_gone(). pin_revoke_next() lists up to `most` units that

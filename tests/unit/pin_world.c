@@ -364,7 +364,7 @@ void world_forget(struct world *w, uint32_t node, uint64_t addr, uint64_t len)
         assert_true(++i < WORLD_FORGETS);
     }
     n->forgets[i] = (struct world_forget){true, addr, len, 0};
-    assert_int_equal(pin_forget(n->pin, addr, len, &n->forgets[i].when), 0);
+    assert_int_equal(pin_forget(n->pin, addr, len, false, &n->forgets[i].when), 0);
     world_check(w);
 }
 
