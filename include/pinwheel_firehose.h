@@ -225,10 +225,10 @@ typedef void (*pw_firehose_forgotten)(void *context);
  * the range is a hit on this node. Each is unpinned in a poll after its last use has ended, here
  * and at all peers, which are told to give up their firehoses; pins of the range wait until then,
  * and pin the memory that is there then. It may be called anywhere; called before the memory goes,
- * the memory must not be pinned again until it has gone. 0: nothing of the range is pinned, and
- * `done` is not called; PW_FIREHOSE_LATER: `done`, which may be NULL, will be called, by a call
- * that polls. -EINVAL: the range is empty or wraps; -EBUSY: part of it is prepinned; -ENOMEM: then
- * nothing was forgotten */
+ * the memory must not be pinned again until it has gone. It returns 0 if nothing of the range is
+ * pinned: then `done` is not called. PW_FIREHOSE_LATER: `done`, which may be NULL, will be called
+ * by a call that polls. After an error nothing was forgotten.
+ *   -EINVAL  the range is empty or wraps; -EBUSY  part of it is prepinned; -ENOMEM */
 PW_FIREHOSE_EXPORT int pw_firehose_forget(struct pw_firehose *firehose, uint64_t addr, uint64_t len,
                                           pw_firehose_forgotten done, void *context);
 

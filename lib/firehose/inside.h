@@ -40,8 +40,8 @@ struct call {
     unsigned char args[PW_FIREHOSE_ARGS];
     uint64_t addr, len;  /* remote: as asked, to begin the request anew */
     unsigned long polls; /* since it began anew */
-    bool began,
-        yields; /* in the list `restarts`: the request gathers; its last step was PIN_YIELD */
+    /* in the list `restarts`: the request was begun again and gathers; it has to yield */
+    bool began, yields;
 };
 
 /* A call of pw_firehose_forget() whose memory is still pinned. */
