@@ -75,7 +75,7 @@ struct pw_rma_config {
 /* pw_rma_open() prepares for remote memory access: two portal table entries, an event queue and 16
  * counters at each interface.
  *   -EINVAL  count is 0 or above PW_RMA_INTERFACES; a flag is unknown; an interface is none or not
- *            matching; logical interfaces beside physical ones
+ *            matching, or takes no atomic of 32 bytes; logical interfaces beside physical ones
  *   -ENOSPC  the interface has no such object left; -ENOMEM */
 PW_RMA_EXPORT int pw_rma_open(const struct pw_rma_config *config, struct pw_rma **rma);
 
@@ -155,6 +155,82 @@ PW_RMA_EXPORT int pw_rma_put(struct pw_rma_key *key, const void *from, size_t le
 /* pw_rma_get() reads `length` bytes of the region. */
 PW_RMA_EXPORT int pw_rma_get(struct pw_rma_key *key, void *to, size_t length, uint64_t offset,
                              struct pw_rma_request *request);
+
+/* ---- Atomic operations ---- */
+
+enum pw_rma_op {
+    PW_RMA_MIN,
+    PW_RMA_MAX,
+    PW_RMA_SUM,
+    PW_RMA_PROD,
+    PW_RMA_LOR,
+    PW_RMA_LAND,
+    PW_RMA_BOR,
+    PW_RMA_BAND,
+    PW_RMA_LXOR,
+    PW_RMA_BXOR,
+    PW_RMA_REPLACE,
+    PW_RMA_NO_OP,            /* changes nothing: get_accumulate and fetch_op read by it */
+    PW_RMA_COMPARE_SWAP = 32 /* no operation of these calls, but pw_rma_path() takes it */
+};
+
+/* The types of Portals, with its numbers. */
+enum pw_rma_type {
+    PW_RMA_INT8,
+    PW_RMA_UINT8,
+    PW_RMA_INT16,
+    PW_RMA_UINT16,
+    PW_RMA_INT32,
+    PW_RMA_UINT32,
+    PW_RMA_FLOAT,
+    PW_RMA_INT64,
+    PW_RMA_UINT64,
+    PW_RMA_DOUBLE,
+    PW_RMA_FLOAT_COMPLEX,
+    PW_RMA_DOUBLE_COMPLEX,
+    PW_RMA_LONG_DOUBLE,
+    PW_RMA_LONG_DOUBLE_COMPLEX
+};
+
+/* pw_rma_type_size() returns the bytes of an element; 0 if there is no such type. */
+PW_RMA_EXPORT size_t pw_rma_type_size(enum pw_rma_type type);
+
+/* How an operation on a region is done. */
+enum pw_rma_path {
+    PW_RMA_NONE,  /* it is not there for this type: calls give -EOPNOTSUPP */
+    PW_RMA_NATIVE /* by the target's interface */
+};
+
+/* pw_rma_path() tells how an operation, or PW_RMA_COMPARE_SWAP, is done on a type in this region.
+ */
+PW_RMA_EXPORT enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op,
+                                           enum pw_rma_type type);
+
+/* The calls below take elements at byte `offset` of the region, which need not be aligned; those
+ * that are, of up to 8 bytes, are also atomic towards atomic instructions of the target's
+ * processor. They return what pw_rma_put() does, and -EOPNOTSUPP. Those that fetch need both access
+ * rights. `from` is not looked at with PW_RMA_NO_OP. */
+
+/* pw_rma_accumulate() combines `count` elements of the region with those at `from`. */
+PW_RMA_EXPORT int pw_rma_accumulate(struct pw_rma_key *key, const void *from, size_t count,
+                                    uint64_t offset, enum pw_rma_op op, enum pw_rma_type type,
+                                    struct pw_rma_request *request);
+
+/* pw_rma_get_accumulate() also stores what was there before at `result`, which must not overlap
+ * `from`. pw_rma_fetch_op() does it for one element. */
+PW_RMA_EXPORT int pw_rma_get_accumulate(struct pw_rma_key *key, const void *from, void *result,
+                                        size_t count, uint64_t offset, enum pw_rma_op op,
+                                        enum pw_rma_type type, struct pw_rma_request *request);
+PW_RMA_EXPORT int pw_rma_fetch_op(struct pw_rma_key *key, const void *from, void *result,
+                                  uint64_t offset, enum pw_rma_op op, enum pw_rma_type type,
+                                  struct pw_rma_request *request);
+
+/* pw_rma_compare_swap() stores the element at `value` in the region if the element there has the
+ * same bits as the one at `compare`, which the call reads; `result`, unless NULL, gets what was
+ * there before. */
+PW_RMA_EXPORT int pw_rma_compare_swap(struct pw_rma_key *key, const void *value,
+                                      const void *compare, void *result, uint64_t offset,
+                                      enum pw_rma_type type, struct pw_rma_request *request);
 
 /* ---- Flushes ---- */
 

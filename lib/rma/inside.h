@@ -28,6 +28,7 @@
 #include <stdatomic.h>
 
 enum { COUNTERS = 16, IN_FLIGHT = 1024, TOLD = 8192 };
+enum { LARGEST_ELEMENT = 32, ATOMIC_MOST = 4096 }; /* bytes; of an atomic message */
 enum { EVENTS = 2 * (COUNTERS * IN_FLIGHT + TOLD) };
 
 /* match bits: | incarnation 32 | serial number of the region 28 | entry of the region 4 | */
@@ -55,6 +56,7 @@ struct rail {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool polled;
+    unsigned char scratch[ATOMIC_MOST]; /* for old values that nobody wants */
 };
 
 struct pw_rma {

@@ -86,6 +86,10 @@ static int rail_open(struct rail *rail, bool *logical)
         c->quiet = c->telling = PTL_INVALID_HANDLE;
     }
     memset(&rail->id, 0, sizeof(rail->id));
+    if (rail->limits.max_atomic_size < LARGEST_ELEMENT ||
+        rail->limits.max_fetch_atomic_size < LARGEST_ELEMENT) {
+        return PTL_ARG_INVALID;
+    }
     if ((rc = PtlGetId(rail->ni, &rail->id)) != PTL_OK ||
         (rc = PtlGetPhysId(rail->ni, &physical)) != PTL_OK ||
         (rc = PtlGetUid(rail->ni, &rail->uid)) != PTL_OK ||

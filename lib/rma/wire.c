@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { VERSION = 1, SUM_AT = PW_RMA_KEY - 4, SMALLEST_ATOMIC = 32 };
+enum { VERSION = 1, SUM_AT = PW_RMA_KEY - 4 };
 
 static void put_number(unsigned char *at, uint64_t value, int bytes)
 {
@@ -79,7 +79,7 @@ int wire_read(const unsigned char *bytes, size_t size, struct key *key)
                             : key->id.phys.pid >= 1 && key->id.phys.pid <= PTL_PID_MAX;
     if (get_number(bytes + SUM_AT, 4) != sum(bytes) || bytes[7] > 1 || !pid || key->pt > 65535 ||
         key->access == 0 || (key->access & ~(PW_RMA_READ | PW_RMA_WRITE)) != 0 ||
-        key->max_atomic < SMALLEST_ATOMIC || key->bits % (1u << ENTRY_BITS) != 0 ||
+        key->max_atomic < LARGEST_ELEMENT || key->bits % (1u << ENTRY_BITS) != 0 ||
         key->bits >> 32 != key->incarnation >> 32 || get_number(bytes + 48, 4) != 0) {
         return -EBADMSG;
     }

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Atomic operations on a region: which message of Portals does each, and how it is cut.
+ *
+ *      operation                          message
+ *      MIN ... BXOR                       PtlAtomic, or PtlFetchAtomic if the old values are wanted
+ *      REPLACE                            PtlSwap; old values that nobody wants go to `scratch`
+ *      NO_OP (to read), 1 to 8 bytes      PtlFetchAtomic, which ors zeros
+ *      NO_OP, 16 and 32 bytes             PtlSwap of one element, if it equals NaN, which none does
+ *      compare_swap, 1 to 8 bytes         PtlSwap of one element, compared bit by bit
+ *
+ * A type takes one way in all of its operations to the target's memory, by its interface, so that
+ * they are atomic towards each other. A cut is whole elements.
+ */
+#include "inside.h"
+
+#include <complex.h>
+#include <math.h>
+
+enum { INTEGER = 1, REAL = 2, COMPLEX = 4, ALL = INTEGER | REAL | COMPLEX };
+
+static const struct {
+    uint8_t size, class;
+} types[PTL_DATATYPE_LAST] = {
+    [PW_RMA_INT8] = {1, INTEGER},
+    [PW_RMA_UINT8] = {1, INTEGER},
+    [PW_RMA_INT16] = {2, INTEGER},
+    [PW_RMA_UINT16] = {2, INTEGER},
+    [PW_RMA_INT32] = {4, INTEGER},
+    [PW_RMA_UINT32] = {4, INTEGER},
+    [PW_RMA_FLOAT] = {sizeof(float), REAL},
+    [PW_RMA_INT64] = {8, INTEGER},
+    [PW_RMA_UINT64] = {8, INTEGER},
+    [PW_RMA_DOUBLE] = {sizeof(double), REAL},
+    [PW_RMA_FLOAT_COMPLEX] = {sizeof(float complex), COMPLEX},
+    [PW_RMA_DOUBLE_COMPLEX] = {sizeof(double complex), COMPLEX},
+    [PW_RMA_LONG_DOUBLE] = {sizeof(long double), REAL},
+    [PW_RMA_LONG_DOUBLE_COMPLEX] = {sizeof(long double complex), COMPLEX},
+};
+
+/* The classes for which each operation is there. */
+static const uint8_t operations[] = {
+    [PW_RMA_MIN] = INTEGER | REAL, [PW_RMA_MAX] = INTEGER | REAL, [PW_RMA_SUM] = ALL,
+    [PW_RMA_PROD] = ALL,           [PW_RMA_LOR] = INTEGER,        [PW_RMA_LAND] = INTEGER,
+    [PW_RMA_BOR] = INTEGER,        [PW_RMA_BAND] = INTEGER,       [PW_RMA_LXOR] = INTEGER,
+    [PW_RMA_BXOR] = INTEGER,       [PW_RMA_REPLACE] = ALL,        [PW_RMA_NO_OP] = ALL,
+};
+
+static const unsigned char zeros[ATOMIC_MOST];
+
+size_t pw_rma_type_size(enum pw_rma_type type)
+{
+    return (unsigned)type < PTL_DATATYPE_LAST ? types[type].size : 0;
+}
+
+/* The unsigned integer of so many bytes. */
+static ptl_datatype_t bits_of(size_t size)
+{
+    return size == 1   ? PTL_UINT8_T
+           : size == 2 ? PTL_UINT16_T
+           : size == 4 ? PTL_UINT32_T
+                       : PTL_UINT64_T;
+}
+
+enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op, enum pw_rma_type type)
+{
+    (void)key;
+    if ((unsigned)type >= PTL_DATATYPE_LAST) {
+        return PW_RMA_NONE;
+    }
+    if (op == PW_RMA_COMPARE_SWAP) {
+        return types[type].size <= 8 ? PW_RMA_NATIVE : PW_RMA_NONE;
+    }
+    return (unsigned)op < sizeof(operations) && (operations[op] & types[type].class) != 0
+               ? PW_RMA_NATIVE
+               : PW_RMA_NONE;
+}
+
+/* ---- One message each: `at` bytes of the operation are done, `n` go now ---- */
+
+struct atomic {
+    struct operation o;
+    const void *from;
+    void *result; /* NULL: the old values are not wanted */
+    uint64_t offset;
+    enum pw_rma_op op;
+    enum pw_rma_type type;
+};
+
+static int send_swap(struct atomic *a, const void *from, uint64_t at, uint64_t n,
+                     const void *operand, ptl_op_t op, ptl_datatype_t type)
+{
+    const struct pw_rma_key *key = a->o.key;
+    void *to = a->result != NULL ? (char *)a->result + at : (void *)key->rail->scratch;
+    return PtlSwap(a->o.md, (uintptr_t)to, a->o.md, (uintptr_t)from, n, key->is.id, key->is.pt,
+                   entry_bits(key->is.bits, ENTRY_PLAIN), a->offset + at, a->o.user_ptr, 0, operand,
+                   op, type);
+}
+
+static int send_fetch(struct atomic *a, const void *from, uint64_t at, uint64_t n, ptl_op_t op,
+                      ptl_datatype_t type)
+{
+    const struct pw_rma_key *key = a->o.key;
+    return PtlFetchAtomic(a->o.md, (uintptr_t)a->result + at, a->o.md, (uintptr_t)from, n,
+                          key->is.id, key->is.pt, entry_bits(key->is.bits, ENTRY_PLAIN),
+                          a->offset + at, a->o.user_ptr, 0, op, type);
+}
+
+static int send_read(struct atomic *a, uint64_t at, uint64_t n)
+{
+    static const double nothing[2] = {NAN, NAN};
+    static const long double nothing_long[2] = {NAN, NAN};
+    size_t size = types[a->type].size;
+    if (size <= 8) {
+        return send_fetch(a, zeros, at, n, PTL_BOR, bits_of(size));
+    }
+    return send_swap(a, zeros, at, n,
+                     a->type == PW_RMA_DOUBLE_COMPLEX ? (const void *)nothing : nothing_long,
+                     PTL_CSWAP, (ptl_datatype_t)a->type);
+}
+
+static int send_part(struct atomic *a, uint64_t at, uint64_t n)
+{
+    const struct pw_rma_key *key = a->o.key;
+    const char *from = (const char *)a->from + at;
+    switch (a->op) {
+    case PW_RMA_REPLACE:
+        return send_swap(a, from, at, n, NULL, PTL_SWAP, (ptl_datatype_t)a->type);
+    case PW_RMA_NO_OP:
+        return send_read(a, at, n);
+    default:
+        break;
+    }
+    if (a->result != NULL) {
+        return send_fetch(a, from, at, n, (ptl_op_t)a->op, (ptl_datatype_t)a->type);
+    }
+    return PtlAtomic(a->o.md, (uintptr_t)from, n, PTL_ACK_REQ, key->is.id, key->is.pt,
+                     entry_bits(key->is.bits, ENTRY_PLAIN), a->offset + at, a->o.user_ptr, 0,
+                     (ptl_op_t)a->op, (ptl_datatype_t)a->type);
+}
+
+/* ---- The calls ---- */
+
+/* The longest message of an operation: what the origin sends and the target takes. */
+static uint64_t longest_part(const struct atomic *a)
+{
+    const struct pw_rma_key *key = a->o.key;
+    uint64_t size = types[a->type].size, most = least(ATOMIC_MOST, key->is.max_atomic);
+    most = least(most,
+                 least(key->rail->limits.max_atomic_size, key->rail->limits.max_fetch_atomic_size));
+    return a->op == PW_RMA_NO_OP && size > 8 ? size : most / size * size;
+}
+
+static int run(struct atomic *a, struct pw_rma_key *key, size_t count, unsigned access,
+               struct pw_rma_request *request)
+{
+    size_t length;
+    if (pw_rma_path(key, a->op, a->type) == PW_RMA_NONE) {
+        return -EOPNOTSUPP;
+    }
+    if (__builtin_mul_overflow(count, (size_t)types[a->type].size, &length) ||
+        (uintptr_t)a->result + length < length) {
+        return -EINVAL;
+    }
+    int rc =
+        operation_check(key, a->op == PW_RMA_NO_OP ? NULL : a->from, length, a->offset, access);
+    if (rc != 0) {
+        return rc;
+    }
+    operation_begin(&a->o, key, request);
+    bool sends = a->op != PW_RMA_NO_OP || a->result != NULL;
+    uint64_t part = longest_part(a);
+    for (uint64_t at = 0, n = 0; sends && at < length && rc == 0; at += n) {
+        n = least(length - at, part);
+        rc = operation_message(&a->o);
+        if (rc == 0) {
+            operation_sent(&a->o, send_part(a, at, n), true);
+        }
+    }
+    operation_begun(&a->o);
+    return rc;
+}
+
+int pw_rma_accumulate(struct pw_rma_key *key, const void *from, size_t count, uint64_t offset,
+                      enum pw_rma_op op, enum pw_rma_type type, struct pw_rma_request *request)
+{
+    struct atomic a = {.from = from, .offset = offset, .op = op, .type = type};
+    return run(&a, key, count, PW_RMA_WRITE, request);
+}
+
+int pw_rma_get_accumulate(struct pw_rma_key *key, const void *from, void *result, size_t count,
+                          uint64_t offset, enum pw_rma_op op, enum pw_rma_type type,
+                          struct pw_rma_request *request)
+{
+    struct atomic a = {.from = from, .result = result, .offset = offset, .op = op, .type = type};
+    if (result == NULL) {
+        return -EINVAL;
+    }
+    return run(&a, key, count, PW_RMA_READ | PW_RMA_WRITE, request);
+}
+
+int pw_rma_fetch_op(struct pw_rma_key *key, const void *from, void *result, uint64_t offset,
+                    enum pw_rma_op op, enum pw_rma_type type, struct pw_rma_request *request)
+{
+    return pw_rma_get_accumulate(key, from, result, 1, offset, op, type, request);
+}
+
+int pw_rma_compare_swap(struct pw_rma_key *key, const void *value, const void *compare,
+                        void *result, uint64_t offset, enum pw_rma_type type,
+                        struct pw_rma_request *request)
+{
+    struct atomic a = {.result = result, .offset = offset, .type = type};
+    size_t size = pw_rma_type_size(type);
+    if (pw_rma_path(key, PW_RMA_COMPARE_SWAP, type) == PW_RMA_NONE) {
+        return -EOPNOTSUPP;
+    }
+    if ((uintptr_t)result + size < size) {
+        return -EINVAL;
+    }
+    int rc = operation_check(key, value, size, offset, PW_RMA_READ | PW_RMA_WRITE);
+    if (rc != 0) {
+        return rc;
+    }
+    operation_begin(&a.o, key, request);
+    rc = operation_message(&a.o);
+    if (rc == 0) {
+        operation_sent(&a.o, send_swap(&a, value, 0, size, compare, PTL_CSWAP, bits_of(size)),
+                       true);
+    }
+    operation_begun(&a.o);
+    return rc;
+}
