@@ -88,11 +88,15 @@ PW_RMA_EXPORT int pw_rma_close(struct pw_rma *rma);
 /* What others may do with a region. */
 #define PW_RMA_READ 1u  /* get */
 #define PW_RMA_WRITE 2u /* put, accumulate; and with PW_RMA_READ what does both */
+#define PW_RMA_PAIRS 4u /* with PW_RMA_WRITE: atomic operations on pairs, too, by handlers */
 
 /* pw_rma_register() lets other processes access the `length` bytes at `start`, which must remain
  * mapped; no bytes are a region, too. Regions may overlap. Those of several interfaces are spread
  * over them.
- *   -EINVAL  an access right is unknown or there is none; the range wraps
+ *   -EINVAL  an access right is unknown or there is none; PW_RMA_PAIRS without PW_RMA_WRITE; the
+ *            range wraps
+ *   -EOPNOTSUPP  PW_RMA_PAIRS, and the interface takes no handlers, or not these: with
+ *            PINWHEEL_HPU=rv32, if the library was built without a compiler for RV32
  *   -ENOSPC  the interface has no entry left; -ENOMEM */
 PW_RMA_EXPORT int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned access,
                                   struct pw_rma_region **region);
@@ -170,11 +174,17 @@ enum pw_rma_op {
     PW_RMA_LXOR,
     PW_RMA_BXOR,
     PW_RMA_REPLACE,
-    PW_RMA_NO_OP,            /* changes nothing: get_accumulate and fetch_op read by it */
+    PW_RMA_NO_OP, /* changes nothing: get_accumulate and fetch_op read by it */
+    /* of pairs: the one with the smaller (larger) value, of two equal ones with the smaller index
+     */
+    PW_RMA_MINLOC,
+    PW_RMA_MAXLOC,
     PW_RMA_COMPARE_SWAP = 32 /* no operation of these calls, but pw_rma_path() takes it */
 };
 
-/* The types of Portals, with its numbers. */
+/* The types of Portals, with its numbers; and pairs of a value and an index, in the layout that C's
+ * structs of these two members have: struct { double value; int32_t index; } and so on. Pairs have
+ * the operations MINLOC, MAXLOC, REPLACE and NO_OP. */
 enum pw_rma_type {
     PW_RMA_INT8,
     PW_RMA_UINT8,
@@ -189,7 +199,15 @@ enum pw_rma_type {
     PW_RMA_FLOAT_COMPLEX,
     PW_RMA_DOUBLE_COMPLEX,
     PW_RMA_LONG_DOUBLE,
-    PW_RMA_LONG_DOUBLE_COMPLEX
+    PW_RMA_LONG_DOUBLE_COMPLEX,
+    PW_RMA_FLOAT_INT = 16,
+    PW_RMA_DOUBLE_INT,
+    PW_RMA_LONG_INT, /* int64_t and int32_t */
+    PW_RMA_INT_INT,
+    PW_RMA_SHORT_INT,
+    PW_RMA_LONG_DOUBLE_INT,
+    PW_RMA_FLOAT_FLOAT,
+    PW_RMA_DOUBLE_DOUBLE
 };
 
 /* pw_rma_type_size() returns the bytes of an element; 0 if there is no such type. */
@@ -197,8 +215,9 @@ PW_RMA_EXPORT size_t pw_rma_type_size(enum pw_rma_type type);
 
 /* How an operation on a region is done. */
 enum pw_rma_path {
-    PW_RMA_NONE,  /* it is not there for this type: calls give -EOPNOTSUPP */
-    PW_RMA_NATIVE /* by the target's interface */
+    PW_RMA_NONE,   /* it is not there for this type: calls give -EOPNOTSUPP */
+    PW_RMA_NATIVE, /* by the target's interface */
+    PW_RMA_HANDLER /* by handlers at the target: pairs, if the region has PW_RMA_PAIRS */
 };
 
 /* pw_rma_path() tells how an operation, or PW_RMA_COMPARE_SWAP, is done on a type in this region.

@@ -8,20 +8,23 @@
  *      NO_OP (to read), 1 to 8 bytes      PtlFetchAtomic, which ors zeros
  *      NO_OP, 16 and 32 bytes             PtlSwap of one element, if it equals NaN, which none does
  *      compare_swap, 1 to 8 bytes         PtlSwap of one element, compared bit by bit
+ *      on pairs                           PtlAtomic or PtlFetchAtomic to the region's entry with
+ * handlers, which do what the header data says in its place (pairs.c)
  *
  * A type takes one way in all of its operations to the target's memory, by its interface, so that
  * they are atomic towards each other. A cut is whole elements.
  */
 #include "inside.h"
+#include "pairs.h"
 
 #include <complex.h>
 #include <math.h>
 
-enum { INTEGER = 1, REAL = 2, COMPLEX = 4, ALL = INTEGER | REAL | COMPLEX };
+enum { INTEGER = 1, REAL = 2, COMPLEX = 4, PAIR = 8, ALL = INTEGER | REAL | COMPLEX };
 
 static const struct {
     uint8_t size, class;
-} types[PTL_DATATYPE_LAST] = {
+} types[] = {
     [PW_RMA_INT8] = {1, INTEGER},
     [PW_RMA_UINT8] = {1, INTEGER},
     [PW_RMA_INT16] = {2, INTEGER},
@@ -36,21 +39,31 @@ static const struct {
     [PW_RMA_DOUBLE_COMPLEX] = {sizeof(double complex), COMPLEX},
     [PW_RMA_LONG_DOUBLE] = {sizeof(long double), REAL},
     [PW_RMA_LONG_DOUBLE_COMPLEX] = {sizeof(long double complex), COMPLEX},
+    [PW_RMA_FLOAT_INT] = {8, PAIR},
+    [PW_RMA_DOUBLE_INT] = {16, PAIR},
+    [PW_RMA_LONG_INT] = {16, PAIR},
+    [PW_RMA_INT_INT] = {8, PAIR},
+    [PW_RMA_SHORT_INT] = {8, PAIR},
+    [PW_RMA_LONG_DOUBLE_INT] = {32, PAIR},
+    [PW_RMA_FLOAT_FLOAT] = {8, PAIR},
+    [PW_RMA_DOUBLE_DOUBLE] = {16, PAIR},
 };
+enum { TYPES = sizeof(types) / sizeof(types[0]) };
 
 /* The classes for which each operation is there. */
 static const uint8_t operations[] = {
     [PW_RMA_MIN] = INTEGER | REAL, [PW_RMA_MAX] = INTEGER | REAL, [PW_RMA_SUM] = ALL,
     [PW_RMA_PROD] = ALL,           [PW_RMA_LOR] = INTEGER,        [PW_RMA_LAND] = INTEGER,
     [PW_RMA_BOR] = INTEGER,        [PW_RMA_BAND] = INTEGER,       [PW_RMA_LXOR] = INTEGER,
-    [PW_RMA_BXOR] = INTEGER,       [PW_RMA_REPLACE] = ALL,        [PW_RMA_NO_OP] = ALL,
+    [PW_RMA_BXOR] = INTEGER,       [PW_RMA_REPLACE] = ALL | PAIR, [PW_RMA_NO_OP] = ALL | PAIR,
+    [PW_RMA_MINLOC] = PAIR,        [PW_RMA_MAXLOC] = PAIR,
 };
 
 static const unsigned char zeros[ATOMIC_MOST];
 
 size_t pw_rma_type_size(enum pw_rma_type type)
 {
-    return (unsigned)type < PTL_DATATYPE_LAST ? types[type].size : 0;
+    return (unsigned)type < TYPES ? types[type].size : 0;
 }
 
 /* The unsigned integer of so many bytes. */
@@ -64,16 +77,20 @@ static ptl_datatype_t bits_of(size_t size)
 
 enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op, enum pw_rma_type type)
 {
-    (void)key;
-    if ((unsigned)type >= PTL_DATATYPE_LAST) {
+    size_t size = pw_rma_type_size(type);
+    if (size == 0) {
         return PW_RMA_NONE;
     }
     if (op == PW_RMA_COMPARE_SWAP) {
-        return types[type].size <= 8 ? PW_RMA_NATIVE : PW_RMA_NONE;
+        return size <= 8 && types[type].class != PAIR ? PW_RMA_NATIVE : PW_RMA_NONE;
     }
-    return (unsigned)op < sizeof(operations) && (operations[op] & types[type].class) != 0
-               ? PW_RMA_NATIVE
-               : PW_RMA_NONE;
+    if ((unsigned)op >= sizeof(operations) || (operations[op] & types[type].class) == 0) {
+        return PW_RMA_NONE;
+    }
+    if (types[type].class != PAIR) {
+        return PW_RMA_NATIVE;
+    }
+    return (key->is.access & PW_RMA_PAIRS) != 0 ? PW_RMA_HANDLER : PW_RMA_NONE;
 }
 
 /* ---- One message each: `at` bytes of the operation are done, `n` go now ---- */
@@ -97,13 +114,19 @@ static int send_swap(struct atomic *a, const void *from, uint64_t at, uint64_t n
                    op, type);
 }
 
-static int send_fetch(struct atomic *a, const void *from, uint64_t at, uint64_t n, ptl_op_t op,
-                      ptl_datatype_t type)
+/* Sends to an entry of the region, with header data for its handlers, if it has some. */
+static int send_to(struct atomic *a, enum entry_kind kind, const void *from, uint64_t at,
+                   uint64_t n, ptl_hdr_data_t call, ptl_op_t op, ptl_datatype_t type)
 {
     const struct pw_rma_key *key = a->o.key;
+    ptl_match_bits_t bits = entry_bits(key->is.bits, kind);
+    if (a->result == NULL) {
+        return PtlAtomic(a->o.md, (uintptr_t)from, n, PTL_ACK_REQ, key->is.id, key->is.pt, bits,
+                         a->offset + at, a->o.user_ptr, call, op, type);
+    }
     return PtlFetchAtomic(a->o.md, (uintptr_t)a->result + at, a->o.md, (uintptr_t)from, n,
-                          key->is.id, key->is.pt, entry_bits(key->is.bits, ENTRY_PLAIN),
-                          a->offset + at, a->o.user_ptr, 0, op, type);
+                          key->is.id, key->is.pt, bits, a->offset + at, a->o.user_ptr, call, op,
+                          type);
 }
 
 static int send_read(struct atomic *a, uint64_t at, uint64_t n)
@@ -112,7 +135,7 @@ static int send_read(struct atomic *a, uint64_t at, uint64_t n)
     static const long double nothing_long[2] = {NAN, NAN};
     size_t size = types[a->type].size;
     if (size <= 8) {
-        return send_fetch(a, zeros, at, n, PTL_BOR, bits_of(size));
+        return send_to(a, ENTRY_PLAIN, zeros, at, n, 0, PTL_BOR, bits_of(size));
     }
     return send_swap(a, zeros, at, n,
                      a->type == PW_RMA_DOUBLE_COMPLEX ? (const void *)nothing : nothing_long,
@@ -121,8 +144,11 @@ static int send_read(struct atomic *a, uint64_t at, uint64_t n)
 
 static int send_part(struct atomic *a, uint64_t at, uint64_t n)
 {
-    const struct pw_rma_key *key = a->o.key;
     const char *from = (const char *)a->from + at;
+    if (types[a->type].class == PAIR) {
+        return send_to(a, ENTRY_PAIRS, a->op == PW_RMA_NO_OP ? (const char *)zeros : from, at, n,
+                       pairs_call(a->op, a->type), PTL_SUM, PTL_UINT8_T);
+    }
     switch (a->op) {
     case PW_RMA_REPLACE:
         return send_swap(a, from, at, n, NULL, PTL_SWAP, (ptl_datatype_t)a->type);
@@ -131,12 +157,7 @@ static int send_part(struct atomic *a, uint64_t at, uint64_t n)
     default:
         break;
     }
-    if (a->result != NULL) {
-        return send_fetch(a, from, at, n, (ptl_op_t)a->op, (ptl_datatype_t)a->type);
-    }
-    return PtlAtomic(a->o.md, (uintptr_t)from, n, PTL_ACK_REQ, key->is.id, key->is.pt,
-                     entry_bits(key->is.bits, ENTRY_PLAIN), a->offset + at, a->o.user_ptr, 0,
-                     (ptl_op_t)a->op, (ptl_datatype_t)a->type);
+    return send_to(a, ENTRY_PLAIN, from, at, n, 0, (ptl_op_t)a->op, (ptl_datatype_t)a->type);
 }
 
 /* ---- The calls ---- */
@@ -148,7 +169,8 @@ static uint64_t longest_part(const struct atomic *a)
     uint64_t size = types[a->type].size, most = least(ATOMIC_MOST, key->is.max_atomic);
     most = least(most,
                  least(key->rail->limits.max_atomic_size, key->rail->limits.max_fetch_atomic_size));
-    return a->op == PW_RMA_NO_OP && size > 8 ? size : most / size * size;
+    bool one = a->op == PW_RMA_NO_OP && size > 8 && types[a->type].class != PAIR;
+    return one ? size : most / size * size;
 }
 
 static int run(struct atomic *a, struct pw_rma_key *key, size_t count, unsigned access,

@@ -32,8 +32,9 @@ enum { LARGEST_ELEMENT = 32, ATOMIC_MOST = 4096 }; /* bytes; of an atomic messag
 enum { EVENTS = 2 * (COUNTERS * IN_FLIGHT + TOLD) };
 
 /* match bits: | incarnation 32 | serial number of the region 28 | entry of the region 4 | */
+enum { ALL_ACCESS = PW_RMA_READ | PW_RMA_WRITE | PW_RMA_PAIRS };
 enum { SERIAL_BITS = 28, ENTRY_BITS = 4 };
-enum entry_kind { ENTRY_PLAIN, ENTRY_KINDS };
+enum entry_kind { ENTRY_PLAIN, ENTRY_PAIRS, ENTRY_KINDS };
 
 struct counter {
     _Alignas(64) _Atomic uint64_t issued;

@@ -6,17 +6,33 @@
  * as a key that matches nothing.
  */
 #include "inside.h"
+#include "pairs.h"
 
 #include <stdlib.h>
 
-static int region_entry(struct pw_rma_region *r, enum entry_kind kind)
+static int append(struct pw_rma_region *r, const ptl_me_t *me, enum entry_kind kind)
 {
     struct rail *rail = r->rail;
+    ptl_handlers_t handlers;
+    if (kind == ENTRY_PLAIN) {
+        return errno_of(
+            PtlMEAppend(rail->ni, rail->pt, me, PTL_PRIORITY_LIST, NULL, &r->entries[kind]));
+    }
+    int rc = pairs_handlers(rail->ni, (uint32_t)(r->bits >> ENTRY_BITS), &handlers);
+    if (rc == PTL_OK) {
+        rc = PtlMEAppendHandlers(rail->ni, rail->pt, me, &handlers, PTL_PRIORITY_LIST, NULL,
+                                 &r->entries[kind]);
+    }
+    return rc == PTL_ARG_INVALID ? -EOPNOTSUPP : errno_of(rc);
+}
+
+static int region_entry(struct pw_rma_region *r, enum entry_kind kind)
+{
     ptl_me_t me = {
         .start = r->start,
         .length = r->length,
         .ct_handle = PTL_CT_NONE,
-        .uid = (r->rma->flags & PW_RMA_ANY_USER) != 0 ? PTL_UID_ANY : rail->uid,
+        .uid = (r->rma->flags & PW_RMA_ANY_USER) != 0 ? PTL_UID_ANY : r->rail->uid,
         .options = PTL_ME_NO_TRUNCATE | PTL_ME_EVENT_LINK_DISABLE | PTL_ME_EVENT_COMM_DISABLE |
                    PTL_ME_EVENT_UNLINK_DISABLE |
                    ((r->access & PW_RMA_READ) != 0 ? PTL_ME_OP_GET : 0) |
@@ -29,8 +45,7 @@ static int region_entry(struct pw_rma_region *r, enum entry_kind kind)
         me.match_id.phys.nid = PTL_NID_ANY;
         me.match_id.phys.pid = PTL_PID_ANY;
     }
-    return errno_of(
-        PtlMEAppend(rail->ni, rail->pt, &me, PTL_PRIORITY_LIST, NULL, &r->entries[kind]));
+    return append(r, &me, kind);
 }
 
 /* Takes a serial number, and with it a rail; false if all are used up. */
@@ -59,7 +74,8 @@ static void region_free(struct pw_rma_region *r)
 int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned access,
                     struct pw_rma_region **region)
 {
-    if (access == 0 || (access & ~(PW_RMA_READ | PW_RMA_WRITE)) != 0 ||
+    if (access == 0 || (access & ~(unsigned)ALL_ACCESS) != 0 ||
+        (access & (PW_RMA_PAIRS | PW_RMA_WRITE)) == PW_RMA_PAIRS ||
         (uintptr_t)start + length < length) {
         return -EINVAL;
     }
@@ -76,7 +92,13 @@ int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned acc
         return -ENOSPC;
     }
     int rc = region_entry(r, ENTRY_PLAIN);
+    if (rc == 0 && (access & PW_RMA_PAIRS) != 0) {
+        rc = region_entry(r, ENTRY_PAIRS);
+    }
     if (rc != 0) {
+        if (r->entries[ENTRY_PLAIN] != PTL_INVALID_HANDLE) {
+            PtlMEUnlink(r->entries[ENTRY_PLAIN]); /* nobody has its key yet */
+        }
         region_free(r);
         return rc;
     }

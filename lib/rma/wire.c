@@ -78,7 +78,7 @@ int wire_read(const unsigned char *bytes, size_t size, struct key *key)
     bool pid = key->logical ? key->id.phys.pid == 0
                             : key->id.phys.pid >= 1 && key->id.phys.pid <= PTL_PID_MAX;
     if (get_number(bytes + SUM_AT, 4) != sum(bytes) || bytes[7] > 1 || !pid || key->pt > 65535 ||
-        key->access == 0 || (key->access & ~(PW_RMA_READ | PW_RMA_WRITE)) != 0 ||
+        key->access == 0 || (key->access & ~(uint32_t)ALL_ACCESS) != 0 ||
         key->max_atomic < LARGEST_ELEMENT || key->bits % (1u << ENTRY_BITS) != 0 ||
         key->bits >> 32 != key->incarnation >> 32 || get_number(bytes + 48, 4) != 0) {
         return -EBADMSG;

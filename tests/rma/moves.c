@@ -135,7 +135,7 @@ PTEST_MATCHING(local, 2)
 /* More operations than may be under way, and requests that nobody asks for meanwhile. */
 PTEST_MATCHING(many, 2)
 {
-    enum { MANY = 20000 };
+    enum { MANY = 60000 };
     static struct pw_rma_request requests[MANY];
     static uint64_t values[MANY], back[MANY];
     struct ends e;
