@@ -195,6 +195,49 @@ programs() {
     same "executes" "5" "$(sim --quiet sh -c 'a=$(date +%s); sleep 5; b=$(date +%s); echo $((b - a))')"
 }
 
+# A rank that dies: whenever that is, the others hear all of the broadcast, and at the same times
+# whenever it is run.
+faults() {
+    p=$programs/simnic_scale step=${STEP:-331} runs=${RUNS:-4}
+    for rank in 1 2 3; do
+        for ((ns = 234; ns < 2100; ns += step)); do
+            said=$(sim -n 4 --quiet --fault "rank $rank dies at ${ns}ns" "$p" survive 9000 2>&1)
+            same "rank $rank dies at $ns ns, status" 0 $?
+            heard=$(grep -cv "^$rank " <<< "$said")
+            same "rank $rank dies at $ns ns, others that hear" 3 "$heard"
+        done
+    done
+    whole() { sim -n 4 --json --fault "$1" "$p" "${@:2}" 2>&1 | sort; }
+    for fault in "rank 2 dies at 1us" "rank 1 dies at 700ns; rank 3 dies at 1300ns" "drop 0.05 seed 3"; do
+        first=$(whole "$fault" survive 9000)
+        for ((i = 1; i < runs; i++)); do
+            same "$fault, run $i" "$first" "$(whole "$fault" survive 9000)"
+        done
+    done
+    # Each packet that is lost comes later by its own 160 ps and twice the cable's 33.4 ns.
+    said=$(sim -n 2 --json --fault "drop 0.1 seed 7" "$p" pingpong 100)
+    lost=$(sed -n 's/.*"resent": \([0-9]*\).*/\1/p' <<< "$said")
+    [ "${lost:-0}" -gt 5 ] || same "drop" "packets that are lost" "$lost"
+    same "drop" $((142388000 + lost * (160 + 66800))) "$(head -1 <<< "$said")"
+    [ "$(sim -n 2 --quiet --fault "drop 0.1 seed 8" "$p" pingpong 100)" != "$(head -1 <<< "$said")" ] ||
+        same "another seed" "another time" "the same"
+    wrongs() {
+        said=$("$pinwheel" sim -n 4 --fault "$1" true 2>&1)
+        same "--fault \"$1\", status" 2 $?
+        case $said in
+        *"$2"*) ;;
+        *) same "--fault \"$1\"" "$2" "$said" ;;
+        esac
+    }
+    wrongs "rank 3 dies" 'something is missing at character 12: allowed is "at"'
+    wrongs "rank 3 sleeps at 1us" '"sleeps" at character 8: allowed is "dies"'
+    wrongs "rank 1 dies at 1us; rank 1 dies at 2us" '"1" at character 26: allowed is a rank that does'
+    wrongs "drop 0.7" '"0.7" at character 6: allowed is a probability from 0 to 0.5'
+    wrongs "rank 1 dies at soon" '"soon" at character 16: allowed is a time'
+    wrongs "flood" '"flood" at character 1: allowed is "rank R dies at TIME" or "drop P seed S"'
+    wrongs "rank 4 dies at 1us" "rank 4 is none of the job: allowed is 0 to 3"
+}
+
 # Who waits for what never comes is told.
 stuck() {
     said=$(sim -n 2 --quiet "$programs/simnic_scenes" forgets 2>&1)

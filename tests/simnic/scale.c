@@ -6,11 +6,14 @@
  *                          rank checks its bytes, and the last one says when it had them, in ps
  *      pingpong ROUNDS     ranks 0 and 1, by the program, with 8 bytes; rank 0 says how long the
  *                          rounds took, in ps
- *      alltoall BYTES      every rank puts to every other; rank 0 says when it had all, in ps
+ *      survive BYTES       rank 0's NIC sends to all ranks, along handlers that do not mind that
+ * some are dead; each rank that lives checks its bytes and says when it had them, in ps alltoall
+ * BYTES      every rank puts to every other; rank 0 says when it had all, in ps
  */
 #include "../../examples/start.h"
 
 #include "broadcast.h"
+#include "ftbcast.h"
 #include "pinwheel_sim.h"
 
 enum { BITS = 1 };
@@ -52,6 +55,41 @@ static int broadcast(struct start *s, size_t length)
     if (s->rank == s->size - 1) {
         printf("%llu\n", (unsigned long long)PtlSimNow());
     }
+    return wrong != 0;
+}
+
+static int survive(struct start *s, size_t length)
+{
+    struct tree_group group = {s->rank, s->size, NULL};
+    struct ftbcast_state state;
+    ptl_handle_hpu_mem_t hpu;
+    ptl_handlers_t handlers;
+    ptl_handle_me_t handle;
+    uint8_t *buffer = memory(length + 1);
+    size_t wrong = 0;
+    for (size_t i = 0; s->rank == 0 && i < length; i++) {
+        buffer[i] = (uint8_t)(i % 251);
+    }
+    ptl_handle_ct_t came = counter(s);
+    ptl_me_t me = entry(buffer, length, BITS, came);
+    check(PtlHPUAllocMem(s->ni, ftbcast_memory(length, s->packet), &hpu), "PtlHPUAllocMem");
+    check(ftbcast_handlers(&group, 0, length, BITS, s->packet, hpu, &state, &handlers),
+          "ftbcast_handlers");
+    check(PtlMEAppendHandlers(s->ni, INDEX, &me, &handlers, PTL_PRIORITY_LIST, NULL, &handle),
+          "PtlMEAppendHandlers");
+    meet(s);
+    uint64_t begin = PtlSimNow();
+    if (s->rank == 0) {
+        check(broadcast_start(source(s, NULL, 0, PTL_CT_NONE), rank_id(0), INDEX, BITS, length,
+                              s->packet),
+              "broadcast_start");
+    }
+    await(came, broadcast_messages(length, s->packet));
+    for (size_t i = 0; i < length; i++) {
+        wrong += buffer[i] != i % 251;
+    }
+    printf("%u %llu from %llu\n", s->rank, (unsigned long long)PtlSimNow(),
+           (unsigned long long)begin);
     return wrong != 0;
 }
 
@@ -112,7 +150,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(struct start *s, size_t number);
-    } scenes[] = {{"broadcast", broadcast}, {"pingpong", pingpong}, {"alltoall", alltoall}};
+    } scenes[] = {{"broadcast", broadcast},
+                  {"survive", survive},
+                  {"pingpong", pingpong},
+                  {"alltoall", alltoall}};
     struct start s;
     unsigned long value = 0;
     start(&s, 1, 0);
@@ -121,5 +162,5 @@ int main(int argc, char **argv)
             return finish(&s, scenes[i].run(&s, value));
         }
     }
-    usage(&s, "broadcast BYTES|pingpong ROUNDS|alltoall BYTES");
+    usage(&s, "broadcast BYTES|survive BYTES|pingpong ROUNDS|alltoall BYTES");
 }

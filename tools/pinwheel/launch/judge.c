@@ -121,7 +121,8 @@ void job_take_exit(struct job *j, int rank, int code, int status)
         j->processes[rank].ended_well = now_ms();
         return;
     }
-    if (j->judged) {
+    bool excused = j->launch->excused != NULL && j->launch->excused(j->launch->context, rank);
+    if (j->judged || excused) {
         return;
     }
     if (j->launch->keep_going && j->phase == RUNNING) {

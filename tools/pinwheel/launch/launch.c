@@ -134,6 +134,9 @@ static void start_rank(struct job *j, struct spawn *spawn, int rank, int null)
             pump_start(&j->pump, in[1]);
         }
         rc = children_start(&j->children, spawn, rank, &ends, &what);
+        if (rc == 0 && j->launch->started != NULL) {
+            j->launch->started(j->launch->context, rank, (int)j->children.groups[rank]);
+        }
     }
     j->pmi.fds[rank] = pmi[0];
     p->out = (struct relay_source){.fd = out[0], .rank = rank};

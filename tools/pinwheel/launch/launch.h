@@ -29,11 +29,15 @@ struct launch {
     const struct host_list *hosts;
     const char *shell;  /* the command that reaches a host; NULL: ssh */
     const char *remote; /* path of pinwheel on the other hosts; NULL: the same as here */
+    /* told that a rank runs; NULL: nobody is */
+    void (*started)(void *context, int rank, int pid);
     /* told that a rank has ended, `well` if with status 0; NULL: nobody is */
     void (*exited)(void *context, int rank, bool well);
     /* asked whenever ranks are judged: writes why the job is to end, and gives the status, or -1;
      * NULL: nobody is. A SIGCHLD to the launcher has it ask. */
     int (*verdict)(void *context, char *why, size_t size);
+    /* whether a rank's end was asked for, and so is no failure; NULL: none is */
+    bool (*excused)(void *context, int rank);
     void *context;
 };
 

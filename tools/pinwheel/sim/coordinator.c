@@ -24,6 +24,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* ---- windows ---- */
 
@@ -32,11 +33,50 @@ static uint64_t later(uint64_t time, uint64_t by)
     return time > SIM_NEVER - by ? SIM_NEVER : time + by;
 }
 
+/* Virtual time has come to where a rank is to die, with all its processes: it has done all before,
+ * and nothing after. */
+static void die(struct coordinator *c, uint32_t rank)
+{
+    struct player *p = &c->players[rank];
+    int pid = atomic_load(&p->pid);
+    atomic_store(&p->killed, true);
+    if (pid > 0) {
+        kill(-pid, SIGKILL); /* its own process group, as the launcher made it */
+    }
+    for (uint32_t i = 0; i < places(c); i++) {
+        if (sim_host(c->segment, i) == rank && !c->players[i].gone) {
+            rank_of(c, i)->now = p->dies;
+            kin_note_end(c, i);
+            turns_due(c, i);
+        }
+    }
+}
+
+/* Lets the rank die that dies first, if that is not later than `time`, at which others may run. */
+static bool die_first(struct coordinator *c, uint64_t time)
+{
+    const struct fault_plan *f = &c->setup.faults;
+    uint32_t rank = c->setup.ranks;
+    for (size_t i = 0; i < f->deaths; i++) {
+        if (!c->players[f->death[i].rank].gone && f->death[i].time <= time) {
+            rank = f->death[i].rank;
+            time = f->death[i].time;
+        }
+    }
+    if (rank < c->setup.ranks) {
+        die(c, rank);
+    }
+    return rank < c->setup.ranks;
+}
+
 static void grant(struct coordinator *c, uint32_t rank, uint64_t until)
 {
     struct sim_rank *r = rank_of(c, rank);
-    uint64_t turn = kin_turn(c, rank);
-    r->until = traffic_hand_over(c, rank, turn < until ? turn : until);
+    const struct player *p = &c->players[rank];
+    uint64_t turn = kin_turn(c, rank), dies = c->players[sim_host(c->segment, rank)].dies;
+    until = turn < until ? turn : until;
+    until = !p->gone && dies < until ? dies : until;
+    r->until = traffic_hand_over(c, rank, until);
     if (c->players[rank].gone || (r->in_count == 0 && r->next >= r->until)) {
         turns_due(c, rank);
     } else {
@@ -97,12 +137,15 @@ static const char *const waits[] = {
     [SIM_POLLS] = "polls",       [SIM_IN_FENCE] = "is in a barrier",
     [SIM_SLEEPS] = "sleeps",     [SIM_OUTSIDE] = "waits outside of Portals"};
 
-/* Kills the ranks that are left. One that never came has no process number that is known. */
+/* Kills the ranks that are left. Their process numbers are those of the launcher: a rank that
+ * scribbles over its record can only have itself killed. */
 static void kill_ranks(const struct coordinator *c)
 {
     for (uint32_t i = 0; i < places(c); i++) {
-        if (!c->players[i].gone) {
-            kill((pid_t)rank_of(c, i)->pid, SIGKILL);
+        int rank = atomic_load(&c->players[sim_host(c->segment, i)].pid);
+        int pid = i < c->setup.ranks ? rank : (int)rank_of(c, i)->pid;
+        if (!c->players[i].gone && pid > 0 && (pid == rank || getpgid(pid) == rank)) {
+            kill(pid, SIGKILL);
         }
     }
 }
@@ -175,11 +218,15 @@ static bool run_window(struct coordinator *c)
     if (!step_network(c, &event) || c->memory_short) {
         return false;
     }
-    if (only_looks(c, event)) {
+    if (only_looks(c, event) && !die_first(c, SIM_NEVER - 1)) {
         end_stuck(c);
         return false;
     }
-    if (turns_first(c, &first)) {
+    bool any = turns_first(c, &first);
+    if (any && die_first(c, first.time)) {
+        return true;
+    }
+    if (any) {
         give_turns(c, event);
         return true;
     }
@@ -187,7 +234,7 @@ static bool run_window(struct coordinator *c)
     for (uint32_t i = 0; i < places(c); i++) {
         alive |= !c->players[i].gone;
     }
-    if (alive && !end_fence(c) && !kin_look(c)) {
+    if (alive && !end_fence(c) && !die_first(c, SIM_NEVER - 1) && !kin_look(c)) {
         end_stuck(c);
         return false;
     }

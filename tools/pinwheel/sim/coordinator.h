@@ -7,6 +7,7 @@
 #define PINWHEEL_SIM_COORDINATOR_H
 
 #include "fabric/sim/segment.h"
+#include "fault.h"
 #include "sim/net/net.h"
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@ struct coordinator_setup {
     struct sim_machine machine;
     struct net_spec spec;
     struct net_config net;
+    struct fault_plan faults;
 };
 
 /* What a run came to. */
@@ -30,6 +32,7 @@ struct coordinator_result {
     uint64_t egress, dma, hpus, channel; /* ps that the most used one was taken */
     uint32_t egress_rank, dma_rank, hpus_rank, channel_number;
     uint64_t refused;               /* packets for NICs that were not there */
+    uint64_t resent;                /* packets that were lost, and sent again by the link */
     struct sim_stats *stats;        /* by rank, for the caller to free; NULL: no memory */
     uint32_t outside, outside_rank; /* places whose processes went on for what came from outside of
                                      * the job; the first one's rank */
@@ -42,7 +45,10 @@ struct coordinator;
  * on stderr. coordinator_path() is what ranks find it by. */
 struct coordinator *coordinator_start(const struct coordinator_setup *setup);
 const char *coordinator_path(const struct coordinator *c);
-/* coordinator_exited() says that a rank's process has ended; of any thread. */
+/* coordinator_started() says which process a rank is, coordinator_exited() that it has ended; of
+ * any thread. coordinator_killed() is true if the rank was to die. */
+void coordinator_started(void *coordinator, int rank, int pid);
+bool coordinator_killed(void *coordinator, int rank);
 void coordinator_exited(void *coordinator, int rank);
 /* coordinator_end() ends the thread and gives what the run came to; the coordinator is freed. */
 void coordinator_end(struct coordinator *c, struct coordinator_result *result);

@@ -109,8 +109,12 @@ static bool make_players(struct coordinator *c)
     c->batch.rank = lists + n;
     c->back.rank = lists + 2 * n;
     for (size_t i = 0; i < n; i++) {
-        c->players[i].due = SIM_NEVER;
+        c->players[i].due = c->players[i].dies = SIM_NEVER;
         c->players[i].gone = i >= c->setup.ranks;
+    }
+    const struct fault_plan *f = &c->setup.faults;
+    for (size_t i = 0; i < f->deaths; i++) {
+        c->players[f->death[i].rank].dies = f->death[i].time;
     }
     return true;
 }
@@ -145,6 +149,18 @@ struct coordinator *coordinator_start(const struct coordinator_setup *setup)
 const char *coordinator_path(const struct coordinator *c)
 {
     return c->path;
+}
+
+void coordinator_started(void *coordinator, int rank, int pid)
+{
+    struct coordinator *c = coordinator;
+    atomic_store(&c->players[rank].pid, pid);
+}
+
+bool coordinator_killed(void *coordinator, int rank)
+{
+    struct coordinator *c = coordinator;
+    return atomic_load(&c->players[rank].killed);
 }
 
 void coordinator_exited(void *coordinator, int rank)

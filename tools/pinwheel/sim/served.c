@@ -31,10 +31,24 @@ static bool needs_pmix(const char *program)
     return program_find(program, path, sizeof(path)) && program_needs(path, libraries, 2) >= 0;
 }
 
+static void tell_start(void *served, int rank, int pid)
+{
+    const struct served *s = served;
+    coordinator_started(s->coordinator, rank, pid);
+}
+
+static bool was_killed(void *served, int rank)
+{
+    const struct served *s = served;
+    return coordinator_killed(s->coordinator, rank);
+}
+
 bool served_begin(struct served *s, struct launch *launch, struct coordinator *c, bool wanted)
 {
     *s = (struct served){.coordinator = c};
+    launch->started = tell_start;
     launch->exited = tell_exit;
+    launch->excused = was_killed;
     launch->verdict = ask_pmix;
     launch->context = s;
     if (!wanted && !needs_pmix(launch->argv[0])) {

@@ -58,6 +58,13 @@ static int take_nic(struct args *a, void *nic)
     return profile_find(a->value, nic, error) == 0 ? ARGS_GO_ON : args_error(a, "--nic %s", error);
 }
 
+static int take_fault(struct args *a, void *plan)
+{
+    char error[FAULT_ERROR];
+    return fault_parse(plan, a->value, error) == 0 ? ARGS_GO_ON
+                                                   : args_error(a, "--fault %s", error);
+}
+
 static int take_time(struct args *a, void *ps)
 {
     char error[256];
@@ -103,6 +110,9 @@ static const struct args_option sim_options[] = {
      .take = take_time},
     {"--cable-latency", "TIME", "along a cable (default 33.4ns)", 0, AT(setup.net.cable),
      .take = take_time},
+    {"--fault", "TEXT",
+     "what fails: \"rank 3 dies at 10us; drop 1e-5 seed 7\", times in virtual time", 0,
+     AT(setup.faults), .take = take_fault},
     {"-j", "N",
      "ranks that run at once, at most; results do not depend on it (default 4 a processor)",
      ARGS_NUMBER, AT(setup.jobs), 1, SIM_RANKS_MOST},
@@ -124,13 +134,14 @@ static void print_json(const struct sim *s, const struct coordinator_result *r)
 {
     printf("{\"ranks\": %d, \"time_ps\": %" PRIu64 ", \"messages\": %" PRIu64
            ", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"handlers\": %" PRIu64
-           ", \"refused\": %" PRIu64 ",\n \"egress\": {\"rank\": %u, \"busy_ps\": %" PRIu64
+           ", \"refused\": %" PRIu64 ", \"resent\": %" PRIu64
+           ",\n \"egress\": {\"rank\": %u, \"busy_ps\": %" PRIu64
            "}, \"dma\": {\"rank\": %u, \"busy_ps\": %" PRIu64
            "}, \"hpus\": {\"rank\": %u, \"busy_ps\": %" PRIu64 ", \"count\": %u}, \"channel\": "
            "{\"number\": %u, \"busy_ps\": %" PRIu64 "}, \"stuck\": %s, \"reproducible\": %s}\n",
            s->launch.size, r->end, r->counts.messages, r->counts.packets, r->counts.bytes,
-           r->counts.handlers, r->refused, r->egress_rank, r->egress, r->dma_rank, r->dma,
-           r->hpus_rank, r->hpus, s->setup.machine.hpus, r->channel_number, r->channel,
+           r->counts.handlers, r->refused, r->resent, r->egress_rank, r->egress, r->dma_rank,
+           r->dma, r->hpus_rank, r->hpus, s->setup.machine.hpus, r->channel_number, r->channel,
            r->stuck ? "true" : "false", r->outside == 0 ? "true" : "false");
 }
 
@@ -201,6 +212,10 @@ static int simulate(struct sim *s)
         s->setup.jobs *= 4;
     }
     char error[ROOM_ERROR];
+    if (fault_check(&s->setup.faults, s->setup.ranks, error) != 0) {
+        fprintf(stderr, "pinwheel sim: --fault %s\n", error);
+        return 2;
+    }
     if (!room_check("", s->setup.ranks, error)) {
         fprintf(stderr, "pinwheel sim: a job of %u ranks: %s\n", s->setup.ranks, error);
         return 1;
@@ -219,6 +234,7 @@ static int simulate(struct sim *s)
     s->launch.environment_count = 4;
     snprintf(timing, sizeof(timing), "PINWHEEL_HPU_TIMING=%s", profile_timing(&s->setup.machine));
     s->launch.bind = LAUNCH_BIND_NONE;
+    s->launch.keep_going = fault_any(&s->setup.faults);
     int status = launch_run(&s->launch);
     coordinator_end(c, &result);
     served_end(&served, result.nics);

@@ -29,7 +29,12 @@ enum turn { TURN_IDLE, TURN_OUT };
 struct player {
     struct coming *coming; /* a heap */
     size_t count, capacity;
+    _Atomic int pid; /* as the launcher says; 0: not started */
     _Atomic bool exited;
+    _Atomic bool killed; /* it has died, as was asked for */
+    uint64_t dies;       /* when it is to; SIM_NEVER: never */
+    uint64_t entered;    /* packets that it has put into the network */
+    uint64_t link_free;  /* when its link has got the last one through */
     bool gone; /* nothing happens there any more */
     enum turn turn;
     bool blocked;   /* it uses no place, out or not */

@@ -74,6 +74,23 @@ static bool keep(struct coordinator *c, struct sim_packet *p, uint32_t *ref)
     return true;
 }
 
+/* When the first byte of a packet leaves that gets through a host's cable. The link learns that one
+ * was lost after the way there and back, and sends it again; those behind it wait. */
+static uint64_t get_through(struct coordinator *c, const struct sim_packet *p)
+{
+    uint32_t host = sim_host(c->segment, p->from);
+    struct player *from = &c->players[host];
+    if (c->setup.faults.drop <= 0) {
+        return p->time;
+    }
+    uint64_t losses = fault_losses(&c->setup.faults, host, from->entered++);
+    uint64_t time = p->time > from->link_free ? p->time : from->link_free;
+    uint64_t taken = sim_bytes_ps(p->bytes != 0 ? p->bytes : 1, c->setup.net.byte);
+    c->result.resent += losses;
+    from->link_free = time + losses * (taken + 2 * c->setup.net.cable);
+    return from->link_free;
+}
+
 /* Puts a packet into the network; one to the same host goes as far as to the next switch. */
 static void enter(struct coordinator *c, struct sim_packet *p)
 {
@@ -85,6 +102,7 @@ static void enter(struct coordinator *c, struct sim_packet *p)
                  p->time + c->segment->lookahead + sim_bytes_ps(bytes - 1, c->setup.net.byte));
         return;
     }
+    uint64_t time = get_through(c, p);
     if (!keep(c, p, &ref)) {
         c->memory_short = true;
         free(p);
@@ -93,7 +111,7 @@ static void enter(struct coordinator *c, struct sim_packet *p)
     struct net_message m = {.from = from,
                             .to = to,
                             .bytes = bytes,
-                            .time = p->time,
+                            .time = time,
                             .pace = c->setup.net.byte,
                             .ordered = true,
                             .ref = ref};
