@@ -3,12 +3,17 @@
  * More handler calls at once than a NIC has HPUs, for the reports: rank 1 puts so many packets
  * as one message; a payload handler at rank 0 counts them.
  *
- *      $ pinwheel sim -n 2 simnic_burst PACKETS
+ *      $ pinwheel sim -n 2 simnic_burst PACKETS [dies]
+ *
+ * With "dies" rank 1 is killed when they have left.
  */
 #include "../../examples/start.h"
 
 #include "pinwheel_sim.h"
 #include "spin_handler.h"
+
+#include <signal.h>
+#include <unistd.h>
 
 enum { BITS = 1, MOST = 1000 };
 
@@ -25,8 +30,8 @@ int main(int argc, char **argv)
     struct start s;
     unsigned long packets = 0;
     start(&s, 2, 2);
-    if (argc != 2 || !number(argv[1], 1, MOST, &packets)) {
-        usage(&s, "PACKETS");
+    if (argc < 2 || argc > 3 || !number(argv[1], 1, MOST, &packets)) {
+        usage(&s, "PACKETS [dies]");
     }
     ptl_handle_ct_t came = counter(&s);
     ptl_handle_md_t md = source(&s, from, packets * s.packet, PTL_CT_NONE);
@@ -46,6 +51,10 @@ int main(int argc, char **argv)
         check(
             PtlPut(md, 0, packets * s.packet, PTL_NO_ACK_REQ, rank_id(0), INDEX, BITS, 0, NULL, 0),
             "PtlPut");
+        if (argc > 2) {
+            PtlSimCompute(100000);
+            kill(getpid(), SIGKILL);
+        }
     } else {
         await(came, packets);
     }

@@ -8,6 +8,8 @@ case says otherwise.
 import json
 import subprocess
 import sys
+import tempfile
+import xml.etree.ElementTree
 
 case, pinwheel, programs, examples = sys.argv[1:5]
 wrong = 0
@@ -75,5 +77,50 @@ def limit():
          and "a 2nd HPU gains at most " in said)
 
 
-{name: f for name, f in globals().items() if name in ("stats", "limit")}[case]()
+def timeline():
+    """Who took what when, by hand: the sender calls after the barrier, 233.6 ns; its packets leave
+    o + L_dma later and 81.92 ns apart, come W + 81.9 ns later, are matched in 30, then 2 ns."""
+    with tempfile.TemporaryDirectory() as folder:
+        svg, data, trace = (f"{folder}/t.{end}" for end in ("svg", "csv", "json"))
+        program = ("--handler", "300ns", f"{programs}/simnic_burst", 8)
+        plain = sim("-n", 2, *program).stderr
+        same("the run without spans", plain,
+             sim("-n", 2, "--timeline", svg, "--trace", trace, *program).stderr)
+        rows = [line.split(",") for line in open(data).read().splitlines()]
+        same("columns", "rank,resource,what,from (ps),to (ps),peer,message,offset,bytes",
+             ",".join(rows[0]))
+        wanted = [["1", "CPU", "call", 233600, 298600, "", "", "", "0"]]
+        for i in range(8):
+            leaves = 233600 + 65000 + 250000 + i * 81920
+            comes = leaves + 116800 + 4095 * 20
+            ready = comes + (30000 if i == 0 else 2000)
+            begins = ready if i < 4 else max(ready, hpu[i - 4])
+            hpu = (hpu if i else []) + [begins + 300000]
+            packet = ["0", str(i * 4096), "4096"]
+            wanted += [["1", "NIC out", "packet out", leaves, leaves + 81920, "0", *packet],
+                       ["0", "NIC in", "match", comes, ready, "1", *packet],
+                       ["0", f"HPU {i % 4}", "burst_packet", begins, begins + 300000, "", "", "", "0"]]
+        same("spans", sorted([str(c) for c in row] for row in wanted), sorted(rows[1:]))
+        picture = xml.etree.ElementTree.parse(svg).getroot()
+        arrows = [e for e in picture.iter() if e.get("class") == "arrow"]
+        same("lines between ranks", 8, len(arrows))
+        same("all of them slanted", True, all(float(e.get("x2")) > float(e.get("x1")) for e in arrows))
+        events = json.load(open(trace))["traceEvents"]
+        same("events", (25, 8, 8), tuple(sum(e["ph"] == p for e in events) for p in "Xsf"))
+        begun = {e["id"]: e for e in events if e["ph"] == "s"}
+        same("flows", True, all(begun[e["id"]]["ts"] < e["ts"] for e in events if e["ph"] == "f"))
+        # What does not fit is counted, and told.
+        said = sim("-n", 2, "--spans", 3, "--timeline", svg, *program).stderr
+        same("missed", True, "19 of 25 spans had no room in --spans 3 and are left out" in said)
+        same("kept", 7, len(open(data).readlines()))
+        # A rank that is killed leaves its spans.
+        sim("-n", 2, "--timeline", svg, f"{programs}/simnic_burst", 8, "dies", status=137)
+        same("of a killed rank", 8, sum(row.startswith("1,NIC out") for row in open(data)))
+        said = sim("-n", 65, "--timeline", svg, "true", status=2).stderr
+        same("too many ranks", True, "65 ranks are more than can be read in a picture, 64" in said)
+        said = sim("-n", 1, "--timeline", "/nowhere/t.svg", "true", status=1).stderr
+        same("no such folder", True, "--timeline /nowhere/t.svg: No such file" in said)
+
+
+{name: f for name, f in globals().items() if name in ("stats", "limit", "timeline")}[case]()
 sys.exit(wrong != 0)

@@ -18,6 +18,49 @@ static void waited(struct sim_queue *q, uint64_t ps, uint64_t waiting)
     q->most = waiting > q->most ? waiting : q->most;
 }
 
+/* ---- spans ---- */
+
+/* A span is whole before it is counted: whoever reads the memory of a dead rank sees no other. */
+static void note(struct sim_clock *c, const struct sim_span *s)
+{
+    const struct sim_segment *segment = c->segment;
+    struct sim_rank *me = c->me;
+    if (me->spans == segment->spans) {
+        me->spans_missed += segment->spans != 0;
+        return;
+    }
+    sim_spans_of(segment, c->rank)[me->spans] = *s;
+    __atomic_store_n(&me->spans, me->spans + 1, __ATOMIC_RELEASE);
+}
+
+void note_host(struct sim_clock *c, enum sim_span_what what, uint64_t ps)
+{
+    uint64_t begin = c->now + c->debt;
+    note(c, &(struct sim_span){.begin = begin, .end = begin + ps, .what = what});
+}
+
+void note_packet_out(struct sim_fabric *f, const struct sim_packet *p, uint64_t taken)
+{
+    note(f->clock, &(struct sim_span){.begin = p->time,
+                                      .end = p->time + taken,
+                                      .message = p->message,
+                                      .offset = p->offset,
+                                      .peer = p->to,
+                                      .bytes = p->bytes,
+                                      .what = SIM_SPAN_OUT});
+}
+
+void note_packet_in(struct sim_fabric *f, const struct sim_packet *p, uint64_t ready)
+{
+    note(f->clock, &(struct sim_span){.begin = p->time,
+                                      .end = ready,
+                                      .message = p->message,
+                                      .offset = p->offset,
+                                      .peer = p->from,
+                                      .bytes = p->bytes,
+                                      .what = SIM_SPAN_IN});
+}
+
 /* ---- the egress port ---- */
 
 void note_waits(struct sim_fabric *f)
@@ -59,6 +102,10 @@ void note_transfer(struct sim_fabric *f, uint64_t start, uint64_t taken, uint64_
     uint64_t now = f->clock->now;
     counts(f)->dma += taken;
     waited(&counts(f)->dma_queue, start - now, add_start(&f->dma_starts, now, start));
+    note(f->clock, &(struct sim_span){.begin = start,
+                                      .end = start + taken,
+                                      .bytes = (uint32_t)bytes,
+                                      .what = SIM_SPAN_DEPOSIT});
 }
 
 /* ---- HPUs ---- */
@@ -91,6 +138,11 @@ void note_handler(struct sim_fabric *f, const struct fabric_took *t)
     c->hpu[t->hpu % SIM_HPUS] += t->ps;
     c->shortage += t->shortage;
     h->taken += t->ps;
+    note(f->clock, &(struct sim_span){.begin = t->begin,
+                                      .end = t->begin + t->ps,
+                                      .message = (uint64_t)(h - c->handler),
+                                      .what = SIM_SPAN_HANDLER,
+                                      .hpu = (uint16_t)t->hpu});
     if (t->begins) {
         c->handlers++;
         h->calls++;

@@ -329,6 +329,7 @@ void sim_take_packet(void *fabric, const struct sim_packet *p)
         uint64_t at =
             (m->loggops != 0 ? through_port(f, p) : p->time) + (p->offset == 0 ? m->match : m->cam);
         *last = at > *last ? at : *last;
+        note_packet_in(f, p, *last);
         h->fabric = f;
         memcpy(&h->packet, p, offsetof(struct sim_packet, data) + p->bytes);
         sim_clock_at(f->clock, *last, ready, h, true);

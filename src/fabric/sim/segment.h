@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
-#define SIM_MAGIC UINT64_C(0x32306d6973777000)
+#define SIM_MAGIC UINT64_C(0x33306d6973777000)
 #define SIM_NEVER UINT64_MAX
 #define SIM_SKIP UINT64_C(1000000) /* ps that a rank which polls skips at once, at most */
 #define SIM_SILENCE                                                                                \
@@ -100,6 +100,25 @@ struct sim_handler {
     uint64_t waited, wait; /* how long they waited for one, in sum and at most */
 };
 
+/* What took a resource of a rank, from when to when, in ps: noted only if the segment has room for
+ * spans. A packet is the same where it leaves and where it comes. */
+enum sim_span_what {
+    SIM_SPAN_CALL,    /* of the program, that starts an operation */
+    SIM_SPAN_COMPUTE, /* declared by the program */
+    SIM_SPAN_OUT,     /* a packet, at the egress port */
+    SIM_SPAN_IN,      /* a packet, from when its last byte has arrived until it is ready */
+    SIM_SPAN_DEPOSIT, /* of the DMA engine */
+    SIM_SPAN_HANDLER, /* at an HPU */
+    SIM_SPANS
+};
+
+struct sim_span {
+    uint64_t begin, end;
+    uint64_t message, offset; /* of a packet; of a handler `message` is its place in sim_counts */
+    uint32_t peer, bytes;
+    uint16_t what, hpu;
+};
+
 struct sim_counts {
     uint64_t messages, packets, bytes; /* sent */
     uint64_t egress, dma;              /* ps that the egress port, the DMA engine were taken */
@@ -142,6 +161,7 @@ struct sim_rank {
     uint64_t incarnation;
     struct sim_counts counts;
     _Alignas(64) uint8_t nic[FABRIC_STATS]; /* the stats page of the NIC that it opened last */
+    uint64_t spans, spans_missed;           /* that it has noted; for which there was no room */
     uint32_t out_count, in_count;
     struct sim_packet out[SIM_PACKETS], in[SIM_PACKETS];
 };
@@ -155,7 +175,8 @@ struct sim_segment {
     uint32_t packet;       /* bytes of the longest payload of a packet */
     uint64_t lookahead;
     struct sim_machine machine;
-    _Atomic uint32_t came; /* bumped by a rank that is idle, and sees no other to run; a futex */
+    uint64_t spans, spans_at; /* room for spans of a rank, 0: none are noted; where rank 0's are */
+    _Atomic uint32_t came;    /* bumped by a rank that is idle, and sees no other to run; a futex */
     /* Ranks that may run: `ordered` of them, the first `started` of which do, or did. */
     _Atomic uint32_t ordered, started;
     uint64_t order_at; /* where the list of them is, in bytes from here */
@@ -210,6 +231,11 @@ static inline bool sim_next(struct sim_segment *s)
             }
         }
     }
+}
+
+static inline struct sim_span *sim_spans_of(const struct sim_segment *s, uint32_t rank)
+{
+    return (struct sim_span *)((uintptr_t)s + s->spans_at) + rank * s->spans;
 }
 
 static inline uint64_t sim_bytes_ps(uint64_t bytes, uint64_t byte)

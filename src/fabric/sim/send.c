@@ -20,6 +20,7 @@ static uint64_t ready_at(struct sim_fabric *f, uint8_t from)
     const struct sim_machine *m = machine(f);
     switch (from) {
     case FABRIC_FROM_PROGRAM:
+        note_host(f->clock, SIM_SPAN_CALL, m->o);
         f->clock->debt += m->o;
         f->setup.up->time_used(f->setup.nic);
         return f->clock->now + f->clock->debt + m->dma;
@@ -187,6 +188,7 @@ static void egress(void *fabric)
     enum fabric_status status = make_packet(f, d);
     uint64_t n = d->moved - before, taken = taken_by(m, n, d->moved == d->length);
     f->egress_free = f->clock->now + taken;
+    note_packet_out(f, &f->clock->me->out[f->clock->me->out_count - 1], taken);
     counts->egress += taken;
     counts->packets++;
     counts->bytes += n;

@@ -345,6 +345,7 @@ static void sim_compute(uint64_t ps)
 {
     struct sim_clock *c = sim_clock_join();
     if (c != NULL) {
+        note_host(c, SIM_SPAN_COMPUTE, ps);
         c->debt += ps;
         sim_clock_settle(c);
     }

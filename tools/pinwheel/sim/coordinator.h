@@ -20,6 +20,7 @@ struct coordinator_setup {
     struct net_spec spec;
     struct net_config net;
     struct fault_plan faults;
+    uint64_t spans; /* of each rank, for which there is to be room; 0: none are noted */
 };
 
 /* What a run came to. */
@@ -37,6 +38,7 @@ struct coordinator_result {
     uint32_t outside, outside_rank; /* places whose processes went on for what came from outside of
                                      * the job; the first one's rank */
     char outside_of[32];            /* what that was */
+    struct sim_spans *spans; /* if they were asked for: for spans_free(); NULL: no memory */
 };
 
 struct coordinator;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The beginning and the end of a simulated job: memory, network, thread, and what it came to. */
 #include "base/sys.h"
+#include "spans.h"
 #include "stats.h"
 #include "traffic.h"
 
@@ -21,7 +22,8 @@ static struct sim_segment *make_segment(struct coordinator *c)
 {
     size_t places = places_of(&c->setup);
     size_t order_at = sizeof(struct sim_segment) + places * sizeof(struct sim_rank);
-    size_t size = order_at + places * sizeof(uint32_t);
+    size_t spans_at = (order_at + places * sizeof(uint32_t) + 63) / 64 * 64;
+    size_t size = spans_at + places * c->setup.spans * sizeof(struct sim_span);
     c->fd = memfd_create("pinwheel-sim", MFD_CLOEXEC);
     if (c->fd < 0 || ftruncate(c->fd, (off_t)size) != 0) {
         return NULL;
@@ -32,6 +34,8 @@ static struct sim_segment *make_segment(struct coordinator *c)
     }
     s->size = size;
     s->order_at = order_at;
+    s->spans_at = spans_at;
+    s->spans = c->setup.spans;
     s->ranks = c->setup.ranks;
     s->processes = c->setup.processes;
     s->used = c->setup.ranks;
@@ -221,6 +225,7 @@ void coordinator_end(struct coordinator *c, struct coordinator_result *result)
     pthread_join(c->thread, NULL);
     sum_up(c);
     c->result.stats = stats_take(c);
+    c->result.spans = c->setup.spans != 0 ? spans_take(c) : NULL;
     *result = c->result;
     free_coordinator(c);
 }

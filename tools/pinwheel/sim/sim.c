@@ -11,6 +11,7 @@
 #include "room.h"
 #include "served.h"
 #include "sim/util/parameters.h"
+#include "spans.h"
 #include "stats.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STUCK = 3 };
+enum { STUCK = 3, SPANS = 1 << 22 };
 #define PRELOADED "libpinwheel-sim.so"
 
 struct sim {
@@ -33,6 +34,8 @@ struct sim {
     bool json, quiet, no_skip, pmix;
     enum { STATS_NONE, STATS_TEXT, STATS_STDOUT, STATS_FILE } stats;
     const char *stats_file; /* of STATS_FILE */
+    const char *timeline, *trace;
+    uint64_t spans; /* --spans */
 };
 
 static const char sim_summary[] =
@@ -127,6 +130,11 @@ static const struct args_option sim_options[] = {
     {"--stats", "[=json|F.json]",
      "what was taken, by rank: a table, or JSON on standard output or in a file",
      .take = take_stats},
+    {"--timeline", "F.svg", "draw who took what when, up to 64 ranks, with the data in F.csv",
+     ARGS_TEXT, AT(timeline)},
+    {"--trace", "F.json", "write that for Perfetto", ARGS_TEXT, AT(trace)},
+    {"--spans", "N", "of each rank, that these two have at most (default 4 M among all ranks)",
+     ARGS_NUMBER, AT(spans), 1, 100000000},
     {"--json", NULL, "say it on standard output, as JSON", ARGS_FLAG, AT(json)},
 };
 
@@ -193,6 +201,41 @@ static int print_stats(const struct sim *s, const struct coordinator_result *r)
     return failed;
 }
 
+static int written(int rc, const char *option, const char *path)
+{
+    if (rc != 0) {
+        fprintf(stderr, "pinwheel sim: %s %s: %s\n", option, path, strerror(errno));
+    }
+    return rc != 0;
+}
+
+/* Writes what --timeline and --trace ask for; 1 after a line that says why that failed. */
+static int write_spans(const struct sim *s, const struct coordinator_result *r)
+{
+    int failed = 0;
+    if (s->setup.spans == 0) {
+        return 0;
+    }
+    if (r->spans == NULL) {
+        fprintf(stderr, "pinwheel sim: no memory for the spans of --timeline, --trace\n");
+        return 1;
+    }
+    if (r->spans->missed != 0) {
+        fprintf(stderr,
+                "pinwheel sim: %" PRIu64 " of %" PRIu64 " spans had no room in --spans %" PRIu64
+                " and are left out\n",
+                r->spans->missed, r->spans->missed + r->spans->count, s->setup.spans);
+    }
+    if (s->timeline != NULL) {
+        failed |= written(timeline_draw(r->spans, s->timeline, s->launch.argv[0]), "--timeline",
+                          s->timeline);
+    }
+    if (s->trace != NULL) {
+        failed |= written(sim_trace_write(r->spans, s->trace), "--trace", s->trace);
+    }
+    return failed;
+}
+
 /* Starts the job, with the coordinator beside it; returns the exit status. */
 static int simulate(struct sim *s)
 {
@@ -244,7 +287,9 @@ static int simulate(struct sim *s)
         print_text(s, &result);
     }
     bool failed = print_stats(s, &result) != 0 || result.failed;
+    failed |= write_spans(s, &result) != 0;
     free(result.stats);
+    spans_free(result.spans);
     return result.stuck ? STUCK : failed && status == 0 ? 1 : status;
 }
 
@@ -280,6 +325,15 @@ int command_sim(int argc, char **argv)
     if (s.setup.net.cable == 0) {
         return args_error(&a, "--cable-latency 0: a network without latency cannot be simulated in "
                               "windows; give it a picosecond or more");
+    }
+    if (s.timeline != NULL && s.launch.size > TIMELINE_RANKS) {
+        return args_error(&a,
+                          "--timeline: %d ranks are more than can be read in a picture, %d: "
+                          "use --trace",
+                          s.launch.size, TIMELINE_RANKS);
+    }
+    if (s.timeline != NULL || s.trace != NULL) {
+        s.setup.spans = s.spans != 0 ? s.spans : SPANS / (uint64_t)s.launch.size;
     }
     struct sim_machine given = s.setup.machine;
     s.setup.machine = s.nic;
