@@ -25,7 +25,7 @@ static void note(struct sim_clock *c, const struct sim_span *s)
 {
     const struct sim_segment *segment = c->segment;
     struct sim_rank *me = c->me;
-    if (me->spans == segment->spans) {
+    if (me->spans == segment->spans || c->rank >= segment->ranks) { /* a child's are left out */
         me->spans_missed += segment->spans != 0;
         return;
     }

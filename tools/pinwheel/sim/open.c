@@ -23,7 +23,7 @@ static struct sim_segment *make_segment(struct coordinator *c)
     size_t places = places_of(&c->setup);
     size_t order_at = sizeof(struct sim_segment) + places * sizeof(struct sim_rank);
     size_t spans_at = (order_at + places * sizeof(uint32_t) + 63) / 64 * 64;
-    size_t size = spans_at + places * c->setup.spans * sizeof(struct sim_span);
+    size_t size = spans_at + c->setup.ranks * c->setup.spans * sizeof(struct sim_span);
     c->fd = memfd_create("pinwheel-sim", MFD_CLOEXEC);
     if (c->fd < 0 || ftruncate(c->fd, (off_t)size) != 0) {
         return NULL;

@@ -77,8 +77,10 @@ struct sim_spans *spans_take(const struct coordinator *c)
         return NULL;
     }
     for (uint32_t i = 0; i < s->ranks; i++) {
-        s->missed += rank_of(c, i)->spans_missed;
         read_rank(c, s, i);
+    }
+    for (uint32_t i = 0; i < places(c); i++) {
+        s->missed += rank_of(c, i)->spans_missed;
     }
     qsort(s->span, s->count, sizeof(s->span[0]), by_begin);
     s->sent = malloc((count + 1) * sizeof(*s->sent));
