@@ -6,6 +6,7 @@ Numbers are computed by hand from the table of docs/sim-nic.md; the machine is `
 case says otherwise.
 """
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -122,5 +123,40 @@ def timeline():
         same("no such folder", True, "--timeline /nowhere/t.svg: No such file" in said)
 
 
-{name: f for name, f in globals().items() if name in ("stats", "limit", "timeline")}[case]()
+def reproduce(*arguments, status):
+    run = subprocess.run([pinwheel, "reproduce", *arguments], capture_output=True, text=True)
+    same(f"status of reproduce {arguments}, {run.stdout} {run.stderr}", status, run.returncode)
+    return run
+
+
+def figures():
+    """The figure that is reproduced is, and what is expected is what the calculator says."""
+    reference = os.path.join(os.path.dirname(__file__), "../sim/reference/spin_figures.py")
+    with tempfile.TemporaryDirectory() as folder:
+        found = json.loads(reproduce("3b", "--json", "--out", folder, status=0).stdout)[0]
+        same("anchor", ["reproduced"], [a["verdict"] for a in found["anchors"]])
+        rows = json.loads(subprocess.run([sys.executable, reference, "3b", "--json"], check=True,
+                                         capture_output=True, text=True).stdout)["rows"]
+        wanted = {(row["bytes"], way): round(row[way] * 1000)
+                  for row in rows for way in ("rdma", "triggered", "stored", "streamed")}
+        for value in found["values"]:
+            same(f"expectation of {value}", wanted[value["bytes"], value["way"]],
+                 value["expected_ps"])
+        same("values", 28, len(found["values"]))
+        data = open(f"{folder}/spin-sc17-3b.csv").read().splitlines()
+        same("data", (29, "nic,ranks,bytes,way,found (ps),expected (ps)"), (len(data), data[0]))
+        xml.etree.ElementTree.parse(f"{folder}/spin-sc17-3b.svg")
+        # Times that are off are red, a program that fails is said, and so is a figure that is none.
+        for text, says in (("echo it takes 400000 ps", "figure 3b: MISSED: 1 of 28 values"),
+                           ("echo nothing", "prints none"), ("exit 5", "fails")):
+            with open(f"{folder}/pingpong", "w") as program:
+                program.write(f"#!/bin/sh\n{text}\n")
+            os.chmod(f"{folder}/pingpong", 0o755)
+            run = reproduce("3b", "--programs", folder, status=1)
+            same(text, True, says in run.stdout + run.stderr)
+    same("no figure", True, "9z is no figure" in reproduce("9z", status=2).stderr)
+    same("list", 3, len(reproduce("--list", status=0).stdout.splitlines()))
+
+
+{name: f for name, f in globals().items() if name in ("stats", "limit", "timeline", "figures")}[case]()
 sys.exit(wrong != 0)

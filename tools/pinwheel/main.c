@@ -22,6 +22,7 @@ static const struct subcommand {
     {"nic", command_nic, "look into the NICs of running processes"},
     {"run", command_run, "start N processes as the ranks of one job"},
     {"sim", command_sim, "run a program with simulated NICs, in virtual time"},
+    {"reproduce", command_reproduce, "figures of papers under `pinwheel sim`, beside what they say"},
     {"goal", command_goal, "schedules of the simulator: compile, show, generate, run"},
     {"cc", command_cc, "compile handlers for this machine and for the RV32 cores"},
     {"hpu", command_hpu, "handlers on a model of RISC-V cores: run, profile, trace, budget"},
@@ -40,9 +41,9 @@ static void print_usage(FILE *to)
                 "Pinwheel is a sPIN network interface in software, spoken to in Portals 4.\n\n"
                 "subcommands:\n");
     for (int i = 0; i < SUBCOMMANDS; i++) {
-        fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].summary);
+        fprintf(to, "  %-9s %s\n", subcommands[i].name, subcommands[i].summary);
     }
-    fprintf(to, "  %-8s %s\n", "help", "this text; `pinwheel help SUBCOMMAND` for one of them");
+    fprintf(to, "  %-9s %s\n", "help", "this text; `pinwheel help SUBCOMMAND` for one of them");
     fprintf(to, "\n`pinwheel --version` prints the version.\n");
 }
 
