@@ -98,7 +98,6 @@ struct fabric_rx {
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint64_t length;
     const void *first; /* the first packet, after rx_header has returned RX_FIRST; else NULL */
-    size_t first_length;
     bool torn; /* the payload will not come: the NIC runs no handlers for the message */
     bool last; /* no message has come behind it yet: its sender may be waiting for the answer */
 

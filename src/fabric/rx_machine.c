@@ -19,7 +19,6 @@ void rx_machine_begin(struct rx_machine *m)
 {
     begin_payload(m);
     m->rx->first = NULL;
-    m->rx->first_length = 0;
     m->rx->sink = RX_DISCARD;
     m->rx->vector = NULL;
     m->rx->matched = false;
@@ -65,10 +64,8 @@ static bool find_first(struct rx_machine *m)
             return false;
         }
     }
-    size_t packet = m->source->packet_size;
     rx->torn = here.data == NULL || m->status != FABRIC_OK;
     rx->first = rx->torn ? NULL : here.data;
-    rx->first_length = rx->torn ? 0 : here.bytes < packet ? here.bytes : packet;
     return true;
 }
 

@@ -297,7 +297,6 @@ __attribute__((noinline)) static enum rx_step get_plain(struct rx *rx, const voi
 static enum rx_step go_through(struct rx *rx, const void *payload)
 {
     rx->f.first = payload;
-    rx->f.first_length = rx->f.length;
     rx->f.sink = RX_DISCARD;
     if (request_header(rx) != RX_GO) {
         return RX_FIRST;

@@ -135,8 +135,7 @@ struct rx {
     struct handler_run *run; /* kept for the next message */
 
     /* a response: */
-    struct op *op; /* valid as long as `cookie` names it */
-    uint32_t cookie;
+    uint32_t cookie; /* names its operation; 0: there is none */
 };
 
 static inline bool rx_is_atomic(const struct rx *rx)
