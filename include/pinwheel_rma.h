@@ -251,6 +251,50 @@ PW_RMA_EXPORT int pw_rma_compare_swap(struct pw_rma_key *key, const void *value,
                                       const void *compare, void *result, uint64_t offset,
                                       enum pw_rma_type type, struct pw_rma_request *request);
 
+/* ---- Blocks and vectors ---- One operation on many blocks of a region, with one request. If one
+ * of them is refused, none is done. Each block is a message. */
+
+/* A list has blocks anywhere. Lengths are bytes; of atomic operations they are whole elements. */
+struct pw_rma_block {
+    void *local;     /* what is put or combined, or where what is got goes */
+    void *result;    /* of get_accumulate: where the old values go */
+    uint64_t offset; /* in the region */
+    size_t length;
+};
+
+/* A vector has `count` blocks of `length` bytes, which begin `stride` bytes behind each other. */
+struct pw_rma_vector {
+    void *local, *result;
+    ptrdiff_t local_stride, result_stride;
+    uint64_t offset;
+    ptrdiff_t stride;
+    size_t length, count;
+};
+
+PW_RMA_EXPORT int pw_rma_put_blocks(struct pw_rma_key *key, const struct pw_rma_block *blocks,
+                                    size_t count, struct pw_rma_request *request);
+PW_RMA_EXPORT int pw_rma_get_blocks(struct pw_rma_key *key, const struct pw_rma_block *blocks,
+                                    size_t count, struct pw_rma_request *request);
+PW_RMA_EXPORT int pw_rma_accumulate_blocks(struct pw_rma_key *key,
+                                           const struct pw_rma_block *blocks, size_t count,
+                                           enum pw_rma_op op, enum pw_rma_type type,
+                                           struct pw_rma_request *request);
+PW_RMA_EXPORT int pw_rma_get_accumulate_blocks(struct pw_rma_key *key,
+                                               const struct pw_rma_block *blocks, size_t count,
+                                               enum pw_rma_op op, enum pw_rma_type type,
+                                               struct pw_rma_request *request);
+PW_RMA_EXPORT int pw_rma_put_vector(struct pw_rma_key *key, const struct pw_rma_vector *vector,
+                                    struct pw_rma_request *request);
+PW_RMA_EXPORT int pw_rma_get_vector(struct pw_rma_key *key, const struct pw_rma_vector *vector,
+                                    struct pw_rma_request *request);
+PW_RMA_EXPORT int pw_rma_accumulate_vector(struct pw_rma_key *key,
+                                           const struct pw_rma_vector *vector, enum pw_rma_op op,
+                                           enum pw_rma_type type, struct pw_rma_request *request);
+PW_RMA_EXPORT int pw_rma_get_accumulate_vector(struct pw_rma_key *key,
+                                               const struct pw_rma_vector *vector,
+                                               enum pw_rma_op op, enum pw_rma_type type,
+                                               struct pw_rma_request *request);
+
 /* ---- Flushes ---- */
 
 /* pw_rma_flush() returns when all operations on regions of this peer are over that were begun

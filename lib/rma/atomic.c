@@ -95,15 +95,6 @@ enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op, en
 
 /* ---- One message each: `at` bytes of the operation are done, `n` go now ---- */
 
-struct atomic {
-    struct operation o;
-    const void *from;
-    void *result; /* NULL: the old values are not wanted */
-    uint64_t offset;
-    enum pw_rma_op op;
-    enum pw_rma_type type;
-};
-
 static int send_swap(struct atomic *a, const void *from, uint64_t at, uint64_t n,
                      const void *operand, ptl_op_t op, ptl_datatype_t type)
 {
@@ -173,25 +164,23 @@ static uint64_t longest_part(const struct atomic *a)
     return one ? size : most / size * size;
 }
 
-static int run(struct atomic *a, struct pw_rma_key *key, size_t count, unsigned access,
-               struct pw_rma_request *request)
+int atomic_check(const struct atomic *a, const struct pw_rma_key *key, size_t length)
 {
-    size_t length;
-    if (pw_rma_path(key, a->op, a->type) == PW_RMA_NONE) {
+    unsigned access = a->result != NULL ? PW_RMA_READ | PW_RMA_WRITE : PW_RMA_WRITE;
+    if (pw_rma_path(key, a->op, a->type) == PW_RMA_NONE || a->op == PW_RMA_COMPARE_SWAP) {
         return -EOPNOTSUPP;
     }
-    if (__builtin_mul_overflow(count, (size_t)types[a->type].size, &length) ||
-        (uintptr_t)a->result + length < length) {
+    if (length % types[a->type].size != 0 || (uintptr_t)a->result + length < length) {
         return -EINVAL;
     }
-    int rc =
-        operation_check(key, a->op == PW_RMA_NO_OP ? NULL : a->from, length, a->offset, access);
-    if (rc != 0) {
-        return rc;
-    }
-    operation_begin(&a->o, key, request);
+    return operation_check(key, a->op == PW_RMA_NO_OP ? NULL : a->from, length, a->offset, access);
+}
+
+int atomic_send(struct atomic *a, size_t length)
+{
     bool sends = a->op != PW_RMA_NO_OP || a->result != NULL;
     uint64_t part = longest_part(a);
+    int rc = 0;
     for (uint64_t at = 0, n = 0; sends && at < length && rc == 0; at += n) {
         n = least(length - at, part);
         rc = operation_message(&a->o);
@@ -199,6 +188,22 @@ static int run(struct atomic *a, struct pw_rma_key *key, size_t count, unsigned 
             operation_sent(&a->o, send_part(a, at, n), true);
         }
     }
+    return rc;
+}
+
+static int run(struct atomic *a, struct pw_rma_key *key, size_t count,
+               struct pw_rma_request *request)
+{
+    size_t length;
+    if (__builtin_mul_overflow(count, pw_rma_type_size(a->type), &length)) {
+        return -EINVAL;
+    }
+    int rc = atomic_check(a, key, length);
+    if (rc != 0) {
+        return rc;
+    }
+    operation_begin(&a->o, key, request);
+    rc = atomic_send(a, length);
     operation_begun(&a->o);
     return rc;
 }
@@ -207,7 +212,7 @@ int pw_rma_accumulate(struct pw_rma_key *key, const void *from, size_t count, ui
                       enum pw_rma_op op, enum pw_rma_type type, struct pw_rma_request *request)
 {
     struct atomic a = {.from = from, .offset = offset, .op = op, .type = type};
-    return run(&a, key, count, PW_RMA_WRITE, request);
+    return run(&a, key, count, request);
 }
 
 int pw_rma_get_accumulate(struct pw_rma_key *key, const void *from, void *result, size_t count,
@@ -218,7 +223,7 @@ int pw_rma_get_accumulate(struct pw_rma_key *key, const void *from, void *result
     if (result == NULL) {
         return -EINVAL;
     }
-    return run(&a, key, count, PW_RMA_READ | PW_RMA_WRITE, request);
+    return run(&a, key, count, request);
 }
 
 int pw_rma_fetch_op(struct pw_rma_key *key, const void *from, void *result, uint64_t offset,

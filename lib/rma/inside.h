@@ -155,6 +155,23 @@ int operation_message(struct operation *o);
 void operation_sent(struct operation *o, int ptl_code, bool lends);
 void operation_begun(struct operation *o);
 
+/* move.c: send the messages of a put or get, and return what operation_message() does. */
+int put_send(struct operation *o, const void *from, size_t length, uint64_t offset);
+int get_send(struct operation *o, void *to, size_t length, uint64_t offset);
+
+/* atomic.c: an atomic operation on one block. atomic_check() returns what the calls do,
+ * atomic_send() sends its messages. */
+struct atomic {
+    struct operation o;
+    const void *from;
+    void *result; /* NULL: the old values are not wanted */
+    uint64_t offset;
+    enum pw_rma_op op;
+    enum pw_rma_type type;
+};
+int atomic_check(const struct atomic *a, const struct pw_rma_key *key, size_t length);
+int atomic_send(struct atomic *a, size_t length);
+
 /* counter_wait() waits until so many messages are over; 0 or -ECANCELED. */
 int counter_wait(struct rail *rail, struct counter *c, uint64_t messages);
 bool counter_is_over(struct counter *c);
