@@ -9,14 +9,13 @@
  * alarm, at which other calls wait; then it reads, forgets what the events name, and lowers the
  * alarm. It reads without the lock: who holds the lock may be the one who waits in the kernel.
  */
+#include "base/sys.h"
+#include "base/thread.h"
 #include "inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -50,7 +49,7 @@ static int open_events(uint64_t features)
     }
     if (ioctl(fd, UFFDIO_API, &api) != 0) {
         int error = errno;
-        close(fd);
+        sys_close(fd);
         return -error;
     }
     return fd;
@@ -72,7 +71,7 @@ static void note(struct watch *w, const struct uffd_msg *m)
         break;
     case UFFD_EVENT_FORK:
         /* whoever writes first, parent or child, gets a copy of the page */
-        close((int)m->arg.fork.ufd);
+        sys_close((int)m->arg.fork.ufd);
         pin_forget(pin, 0, UINT64_MAX, true, &when);
         break;
     default:
@@ -86,7 +85,7 @@ static void take_events(struct watch *w)
     struct uffd_msg messages[EVENTS];
     atomic_fetch_add(&f->alarms, 1);
     pin_hide(f->pin);
-    ssize_t n = read(w->events, messages, sizeof(messages));
+    ssize_t n = sys_read(w->events, messages, sizeof(messages));
     mutex_take(&f->lock);
     for (ssize_t i = 0; i < n / (ssize_t)sizeof(messages[0]); i++) {
         note(w, &messages[i]);
@@ -105,7 +104,7 @@ static void *run(void *argument)
     for (;;) {
         struct pollfd wait[] = {{.fd = w->events, .events = POLLIN},
                                 {.fd = w->stop, .events = POLLIN}};
-        if (poll(wait, 2, -1) < 0) {
+        if (sys_poll(wait, 2, -1) < 0) {
             continue;
         }
         if (wait[0].revents & POLLIN) {
@@ -114,17 +113,6 @@ static void *run(void *argument)
             return NULL;
         }
     }
-}
-
-/* Starts the thread, without signals, which are the program's. */
-static int start(struct watch *w)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&w->thread, NULL, run, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -rc;
 }
 
 void firehose_watch_open(struct pw_firehose *f)
@@ -139,7 +127,7 @@ void firehose_watch_open(struct pw_firehose *f)
             fprintf(stderr, "firehose: without CAP_SYS_PTRACE the kernel does not tell of fork(): "
                             "call pw_firehose_forget() after it\n");
         }
-        rc = rc < 0 ? rc : w->stop < 0 ? -EMFILE : start(w);
+        rc = rc < 0 ? rc : w->stop < 0 ? -EMFILE : -thread_start(&w->thread, NULL, false, run, w);
     }
     if (rc == 0) {
         f->watch = w;
@@ -151,8 +139,8 @@ void firehose_watch_open(struct pw_firehose *f)
         "when it goes\n",
         strerror(-rc));
     if (w != NULL) {
-        close(w->events);
-        close(w->stop);
+        sys_close(w->events);
+        sys_close(w->stop);
         free(w);
     }
 }
@@ -184,11 +172,11 @@ void firehose_watch_close(struct pw_firehose *f)
     if (w == NULL) {
         return;
     }
-    while (write(w->stop, &one, sizeof(one)) < 0 && errno == EINTR) {
+    while (sys_write(w->stop, &one, sizeof(one)) == -EINTR) {
     }
-    pthread_join(w->thread, NULL);
-    close(w->events);
-    close(w->stop);
+    thread_join(w->thread);
+    sys_close(w->events);
+    sys_close(w->stop);
     free(w);
     f->watch = NULL;
 }
