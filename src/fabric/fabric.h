@@ -280,6 +280,18 @@ struct fabric_took {
     void (*name)(uintptr_t handler, char *text, size_t size);
 };
 
+/* What a thread of the program waits for, for people who look for why nothing happens: a counter,
+ * or else an event. */
+struct fabric_waits {
+    bool counter;
+    uint32_t handle; /* of the counter */
+    uint64_t counted, wanted;
+    /* The oldest header of the interface that no entry has matched, with its place and bits. */
+    bool unmatched;
+    uint32_t pt, nid, pid; /* `nid` is the rank, and `pid` 0, where addresses are ranks */
+    uint64_t bits;
+};
+
 struct fabric_time {
     uint32_t (*nid)(void);  /* of this process; 0: it is in no simulation, and the log says so */
     int64_t (*clock)(void); /* of the process, in nanoseconds */
@@ -287,6 +299,8 @@ struct fabric_time {
     uint64_t (*now)(struct fabric *);
     /* Lets time pass until something has happened, or until `end`, in ns; negative: for ever. */
     void (*wait)(struct fabric *, int64_t end);
+    /* Tells what the wait that begins is for. */
+    void (*waits_for)(struct fabric *, const struct fabric_waits *);
     /* Lets the time pass that the program has used. */
     void (*settle)(struct fabric *);
     /* Has the other threads of the process that wait for the NIC look again. */

@@ -139,6 +139,30 @@ static __attribute__((noinline)) bool keeps_apart(struct nic *nic, struct patien
     return true;
 }
 
+/* Tells virtual time what a wait is for. */
+static void tell_wait(struct nic *nic, const struct patience *p)
+{
+    struct fabric_waits w = {.counter = p->mark != NULL};
+    if (p->mark != NULL) {
+        w.handle = p->mark->ct->slot.handle;
+        w.counted = atomic_load_explicit(&p->mark->ct->success, memory_order_relaxed);
+        w.wanted = p->mark->success;
+    }
+    const struct unexpected_header *oldest = NULL;
+    for (uint32_t i = 0; p->ni != NULL && oldest == NULL && ni_has_pt(p->ni, i); i++) {
+        const struct pt *pt = ni_pt(p->ni, i);
+        oldest = pt->allocated ? pt->unexpected.first : NULL;
+        w.pt = i;
+    }
+    if (oldest != NULL) {
+        w.unmatched = true;
+        w.nid = oldest->key.nid;
+        w.pid = oldest->key.pid;
+        w.bits = oldest->key.bits;
+    }
+    nic->time->waits_for(nic->fabric, &w);
+}
+
 /* bide() of a NIC in virtual time: lets time pass until something has happened. Something may have
  * happened since the caller looked, when the time passed that the program had used. */
 static int bide_in_time(struct nic *nic, const struct patience *p, bool (*ready)(void *arg),
@@ -153,6 +177,7 @@ static int bide_in_time(struct nic *nic, const struct patience *p, bool (*ready)
     bool done = ready(arg);
     if (!done && !is_closing(p) && !aborted(nic, p)) {
         int64_t most = progress_deadline(nic, left);
+        tell_wait(nic, p);
         nic->time->wait(nic->fabric, most < 0 ? -1 : nic->now() + most);
     }
     nic_unlock(nic);

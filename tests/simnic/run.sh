@@ -243,8 +243,14 @@ stuck() {
     said=$(sim -n 2 --quiet "$programs/simnic_scenes" forgets 2>&1)
     same "forgets, status" 3 $?
     case $said in
-    *"rank 0 waits for an event or a counter since"*"rank 1 is in a barrier since"*) ;;
+    *"rank 0 waits for an event or a counter since"*": counter 0x"*", which has counted 0 of 1"*"rank 1 is in a barrier since"*) ;;
     *) same "forgets" "who waits" "$said" ;;
+    esac
+    said=$(sim -n 2 --quiet "$programs/simnic_scenes" mistaken 2>&1)
+    same "mistaken, status" 3 $?
+    case $said in
+    *"counted 0 of 2; a message of rank 1 that nothing has matched is at portal table index 4, match bits 0x77"*) ;;
+    *) same "mistaken" "what came" "$said" ;;
     esac
     said=$(sim -n 2 --quiet "$programs/simnic_scenes" forgets polls 2>&1)
     same "forgets polls, status" 3 $?

@@ -6,6 +6,7 @@
  *                     when that was
  *      forgets        rank 0 waits for a put that nobody makes
  *      forgets polls  rank 0 looks for it
+ *      mistaken       rank 0 waits for a put that rank 1 makes with other match bits
  *      gone           rank 1 has closed its interface when rank 0's put comes
  *      oneself        rank 0 puts, gets and adds to its own memory
  *      pipe FIFO      rank 0 waits, outside of Portals, for what rank 1 writes to it
@@ -65,6 +66,22 @@ static void forgets(struct start *s, bool looks)
         look_for_one(came);
     } else if (s->rank == 0) {
         await(came, 1);
+    }
+}
+
+static void mistaken(struct start *s)
+{
+    ptl_handle_ct_t came = serve(s);
+    ptl_handle_me_t handle;
+    ptl_me_t rest = entry(to, sizeof(to), 0, PTL_CT_NONE);
+    rest.ignore_bits = UINT64_MAX;
+    check(PtlMEAppend(s->ni, INDEX, &rest, PTL_OVERFLOW_LIST, NULL, &handle), "PtlMEAppend");
+    meet(s);
+    if (s->rank == 1) {
+        ptl_handle_md_t md = source(s, from, 8, PTL_CT_NONE);
+        check(PtlPut(md, 0, 8, PTL_NO_ACK_REQ, rank_id(0), INDEX, 0x77, 0, NULL, 0), "PtlPut");
+    } else {
+        await(came, 2);
     }
 }
 
@@ -159,6 +176,8 @@ int main(int argc, char **argv)
         polls(&s, strtoul(argv[2], NULL, 10));
     } else if (strcmp(scene, "forgets") == 0) {
         forgets(&s, argc > 2);
+    } else if (strcmp(scene, "mistaken") == 0) {
+        mistaken(&s);
     } else if (strcmp(scene, "gone") == 0) {
         gone(&s);
     } else if (strcmp(scene, "oneself") == 0) {
@@ -168,7 +187,7 @@ int main(int argc, char **argv)
     } else if (strcmp(scene, "vector") == 0) {
         vector(&s);
     } else {
-        usage(&s, "polls TIME|forgets [polls]|gone|oneself|pipe FIFO|vector");
+        usage(&s, "polls TIME|forgets [polls]|mistaken|gone|oneself|pipe FIFO|vector");
     }
     return finish(&s, 0);
 }

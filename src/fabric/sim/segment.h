@@ -141,7 +141,8 @@ struct sim_rank {
                              * fences that are over */
     uint64_t fence_over;    /* when the last one was */
     uint32_t waits;         /* enum sim_wait */
-    uint32_t outside;       /* enum sim_outside */
+    struct fabric_waits waits_for; /* of SIM_WAITS */
+    uint32_t outside;              /* enum sim_outside */
     /* Processes of one rank run one at a time. One that does what another may wait for outside of
      * Portals (it writes to a pipe, it ends) counts that in `stirs`. The coordinator then has the
      * others look again, at `look_at` (SIM_NEVER: they are not to); `look_outside` says that nobody

@@ -315,6 +315,12 @@ static void sim_wait(struct fabric *fabric, int64_t until)
     sim_clock_pass(f->clock, until < 0 ? SIM_NEVER : (uint64_t)until * 1000, SIM_WAITS);
 }
 
+static void sim_waits_for(struct fabric *fabric, const struct fabric_waits *what)
+{
+    struct sim_fabric *f = sim_of(fabric);
+    f->clock->me->waits_for = *what;
+}
+
 static void sim_settle_debt(struct fabric *fabric)
 {
     struct sim_fabric *f = sim_of(fabric);
@@ -368,6 +374,7 @@ static const struct fabric_time sim_time = {.nid = sim_nid,
                                             .clock_ps = sim_process_ps,
                                             .now = sim_now,
                                             .wait = sim_wait,
+                                            .waits_for = sim_waits_for,
                                             .settle = sim_settle_debt,
                                             .changed = sim_changed,
                                             .at = sim_at,

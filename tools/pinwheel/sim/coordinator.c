@@ -22,6 +22,7 @@
 #include "traffic.h"
 #include "turns.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -150,6 +151,26 @@ static void kill_ranks(const struct coordinator *c)
     }
 }
 
+/* Says what a rank waits for in Portals. */
+static void tell_wait(const struct fabric_waits *w)
+{
+    if (w->counter) {
+        fprintf(stderr, ": counter 0x%x, which has counted %" PRIu64 " of %" PRIu64, w->handle,
+                w->counted, w->wanted);
+    }
+    if (w->unmatched && w->pid == 0) {
+        fprintf(stderr,
+                "; a message of rank %u that nothing has matched is at portal table index %u, "
+                "match bits 0x%" PRIx64,
+                w->nid, w->pt, w->bits);
+    } else if (w->unmatched) {
+        fprintf(stderr,
+                "; a message of NID %u, PID %u that nothing has matched is at portal table index "
+                "%u, match bits 0x%" PRIx64,
+                w->nid, w->pid, w->pt, w->bits);
+    }
+}
+
 /* Nothing will ever happen: says who waits, and ends all. */
 static void end_stuck(struct coordinator *c)
 {
@@ -158,9 +179,13 @@ static void end_stuck(struct coordinator *c)
     for (uint32_t i = 0; i < places(c); i++) {
         const struct sim_rank *r = rank_of(c, i);
         if (!c->players[i].gone) {
-            fprintf(stderr, "pinwheel sim:   rank %u%s %s since %.5f us\n", sim_host(c->segment, i),
+            fprintf(stderr, "pinwheel sim:   rank %u%s %s since %.5f us", sim_host(c->segment, i),
                     i < c->setup.ranks ? "" : "'s child",
                     waits[r->waits < SIM_REASONS ? r->waits : 0], (double)r->now / 1e6);
+            if (r->waits == SIM_WAITS) {
+                tell_wait(&r->waits_for);
+            }
+            fputc('\n', stderr);
         }
     }
     kill_ranks(c);
