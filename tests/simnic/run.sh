@@ -143,6 +143,7 @@ looks() {
 scenes() {
     s=$programs/simnic_scenes
     same gone "1 1" "$(sim -n 2 --quiet "$s" gone)"
+    same "a fence, beside a thread that sleeps" "1 1" "$(sim -n 2 --quiet "$s" meets | paste -sd ' ')"
     same oneself 1 "$(sim -n 1 --quiet "$s" oneself)"
     same vector 1 "$(sim -n 3 --quiet "$s" vector)"
     same "outside of a simulation" 1 "$("$pinwheel" run -n 2 "$s" polls 1 | grep -c '^[0-9]*$')"

@@ -8,6 +8,8 @@
  *      forgets polls  rank 0 looks for it
  *      mistaken       rank 0 waits for a put that rank 1 makes with other match bits
  *      gone           rank 1 has closed its interface when rank 0's put comes
+ *      meets          ranks meet while a thread of rank 0 sleeps for a second; prints whether that
+ *                     took less
  *      oneself        rank 0 puts, gets and adds to its own memory
  *      pipe FIFO      rank 0 waits, outside of Portals, for what rank 1 writes to it
  *      vector         rank 0 puts from memory in parts, more bytes than one packet has
@@ -17,6 +19,7 @@
 #include "pinwheel_sim.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 enum { BITS = 1, LONG = 100000 };
@@ -114,6 +117,26 @@ static void gone(struct start *s)
     exit(0);
 }
 
+static void *sleep_long(void *arg)
+{
+    sleep(1);
+    return arg;
+}
+
+static void meets(struct start *s)
+{
+    pthread_t thread;
+    meet(s);
+    if (s->rank == 0) {
+        pthread_create(&thread, NULL, sleep_long, NULL);
+    }
+    PtlSimFence();
+    printf("%d\n", PtlSimNow() < 1000000000);
+    if (s->rank == 0) {
+        pthread_join(thread, NULL);
+    }
+}
+
 static void oneself(struct start *s)
 {
     ptl_handle_ct_t came = serve(s), done = counter(s);
@@ -180,6 +203,8 @@ int main(int argc, char **argv)
         mistaken(&s);
     } else if (strcmp(scene, "gone") == 0) {
         gone(&s);
+    } else if (strcmp(scene, "meets") == 0) {
+        meets(&s);
     } else if (strcmp(scene, "oneself") == 0) {
         oneself(&s);
     } else if (strcmp(scene, "pipe") == 0 && argc > 2) {
@@ -187,7 +212,7 @@ int main(int argc, char **argv)
     } else if (strcmp(scene, "vector") == 0) {
         vector(&s);
     } else {
-        usage(&s, "polls TIME|forgets [polls]|mistaken|gone|oneself|pipe FIFO|vector");
+        usage(&s, "polls TIME|forgets [polls]|mistaken|gone|meets|oneself|pipe FIFO|vector");
     }
     return finish(&s, 0);
 }

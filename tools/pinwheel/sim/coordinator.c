@@ -104,7 +104,7 @@ static bool end_fence(struct coordinator *c)
             r->fence = SIM_NEVER;
             r->fence_over = over;
             r->fences++;
-            r->next = over;
+            r->next = over < r->next ? over : r->next;
             turns_due(c, i);
         }
     }
@@ -230,6 +230,17 @@ static void give_turns(struct coordinator *c, uint64_t event)
     c->batch.count = 0;
 }
 
+/* Whether one whose turn is over is in a fence. Others may have more to do: threads, packets. */
+static bool comes_to_fence(const struct coordinator *c)
+{
+    for (uint32_t i = 0; i < c->back.count; i++) {
+        if (rank_of(c, c->back.rank[i])->fence != SIM_NEVER) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* One window; false: all is over. */
 static bool run_window(struct coordinator *c)
 {
@@ -240,6 +251,9 @@ static bool run_window(struct coordinator *c)
         turns_due(c, c->back.rank[i]);
     }
     kin_stir(c);
+    if (comes_to_fence(c)) {
+        end_fence(c);
+    }
     if (!step_network(c, &event) || c->memory_short) {
         return false;
     }

@@ -105,8 +105,9 @@ bool kin_in_fence(const struct coordinator *c, uint32_t rank, uint64_t *over)
     {
         const struct sim_rank *r = rank_of(c, i);
         if (!c->players[i].gone && r->fence != SIM_NEVER) {
-            uint64_t known = r->now + c->segment->lookahead;
+            uint64_t known = r->fence + c->segment->lookahead;
             *over = known > *over ? known : *over;
+            *over = r->now > *over ? r->now : *over;
             in = true;
         }
     }
