@@ -7,10 +7,8 @@
 
 #include "base/library.h"
 #include "base/sys.h"
-#include "pinwheel/util/program.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,19 +71,6 @@ static bool load(void)
     return missing == NULL;
 }
 
-static bool find_preload(char path[PATH_MAX])
-{
-    static const char file[] = "libpinwheel-sim-mpi.so";
-    bool found = program_beside("src/preload", file, path, PATH_MAX);
-    if (!found) {
-        fprintf(stderr,
-                "pinwheel sim: %s is not there, which ranks that use PMIx need: it is installed "
-                "with the command `pinwheel`\n",
-                file);
-    }
-    return found;
-}
-
 static pmix_info_t text(const char *key, const char *value)
 {
     pmix_info_t info;
@@ -144,16 +129,8 @@ static bool is_set(const char *assignment)
     return getenv(name) != NULL;
 }
 
-static bool append_ours(char ***list, const char *preload)
+static bool append_ours(char ***list)
 {
-    const char *before = getenv("LD_PRELOAD");
-    char *first;
-    bool others = before != NULL && *before != '\0';
-    if (asprintf(&first, "LD_PRELOAD=%s%s%s", preload, others ? ":" : "", others ? before : "") <
-            0 ||
-        !append(list, first)) {
-        return false;
-    }
     for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
         if (!append(list, strdup(given[i]))) {
             return false;
@@ -167,7 +144,7 @@ static bool append_ours(char ***list, const char *preload)
     return true;
 }
 
-static pmix_status_t make_environment(struct sim_pmix *p, const char *preload)
+static pmix_status_t make_environment(struct sim_pmix *p)
 {
     for (int r = 0; r < p->ranks; r++) {
         pmix_proc_t proc = {SIM_PMIX_JOB, (pmix_rank_t)r};
@@ -175,7 +152,7 @@ static pmix_status_t make_environment(struct sim_pmix *p, const char *preload)
         if (status != PMIX_SUCCESS) {
             return status;
         }
-        if (!append_ours(&p->environment[r], preload)) {
+        if (!append_ours(&p->environment[r])) {
             return PMIX_ERR_NOMEM;
         }
     }
@@ -199,8 +176,7 @@ static void free_server(struct sim_pmix *p)
 struct sim_pmix *sim_pmix_start(int ranks)
 {
     size_t n = (size_t)ranks;
-    char preload[PATH_MAX];
-    struct sim_pmix *p = load() && find_preload(preload) ? calloc(1, sizeof(*p)) : NULL;
+    struct sim_pmix *p = load() ? calloc(1, sizeof(*p)) : NULL;
     if (p == NULL) {
         return NULL;
     }
@@ -215,7 +191,7 @@ struct sim_pmix *sim_pmix_start(int ranks)
         status = begin();
         begun = status == PMIX_SUCCESS;
         status = begun ? sim_pmix_tell_job(p) : status;
-        status = status == PMIX_SUCCESS ? make_environment(p, preload) : status;
+        status = status == PMIX_SUCCESS ? make_environment(p) : status;
     }
     if (status != PMIX_SUCCESS) {
         fprintf(stderr, "pinwheel sim: the PMIx server cannot be started: %s (%d)\n",
