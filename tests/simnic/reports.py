@@ -123,6 +123,42 @@ def timeline():
         same("no such folder", True, "--timeline /nowhere/t.svg: No such file" in said)
 
 
+def sweep():
+    """The runs of a sweep are the runs that one makes by hand; one HPU more gains no more than was
+    said; with as many HPUs as packets nobody waits, and the NICs differ by L_dma before the put."""
+    program = ("--handler", "1us", f"{programs}/simnic_burst", 8)
+    with tempfile.TemporaryDirectory() as folder:
+        found = json.loads(sim("-n", 2, "--json", "--nic", "discrete,integrated", "--sweep",
+                               "hpus=1:9", "--svg", f"{folder}/s.svg", *program).stdout)
+        same("runs", [(nic, n) for nic in ("discrete", "integrated") for n in range(1, 10)],
+             [(run["nic"], run["hpus"]) for run in found])
+        for run in found:
+            alone = stats_of("--nic", run["nic"], "--hpus", run["hpus"], *program)
+            same(f"time of {run}", alone["time_ps"], run["time_ps"])
+            same(f"shortage of {run}", alone["shortage_ps"], run["shortage_ps"])
+        for one, more in zip(found[:8], found[1:9]):
+            same(f"gain behind {one}", True, one["time_ps"] - more["time_ps"] <= one["shortage_ps"])
+        same("nobody waits", 0, found[7]["shortage_ps"])
+        same("NICs", 200000, found[7]["time_ps"] - found[16]["time_ps"])
+        rows = [line.split(",") for line in open(f"{folder}/s.csv").read().splitlines()]
+        same("data", [[f'"{run["nic"]}"', str(run["hpus"]), str(run["time_ps"])] for run in found],
+             [row[:3] for row in rows[1:]])
+        xml.etree.ElementTree.parse(f"{folder}/s.svg")
+    found = json.loads(sim("-n", 2, "--json", "--sweep", "dma_latency=50ns:250ns:3",
+                           f"{programs}/simnic_pingpong", "rdma", 8).stdout)
+    same("values", [50000, 150000, 250000], [run["dma_latency"] for run in found])
+    # Twenty ways, each with the latency before and behind it.
+    same("differences", [20 * 2 * 100000] * 2,
+         [after["time_ps"] - run["time_ps"] for run, after in zip(found, found[1:])])
+    for wrong, says in (("hpu=1:4", "hpu is no parameter"), ("hpus=1:99", "hpus=99: must be"),
+                        ("hpus", "must be like hpus=1:16"), ("hpus=4", ""), ("o=1ns:2ns:1", "1 values")):
+        if says:
+            said = sim("-n", 2, "--sweep", wrong, "true", status=2).stderr
+            same(wrong, True, says in said)
+    sim("-n", 2, "--sweep", "hpus=1:2", f"{programs}/simnic_scenes", "forgets", status=3)
+    sim("-n", 2, "--sweep", "hpus=1:2", "--stats", "true", status=2)
+
+
 def reproduce(*arguments, status):
     run = subprocess.run([pinwheel, "reproduce", *arguments], capture_output=True, text=True)
     same(f"status of reproduce {arguments}, {run.stdout} {run.stderr}", status, run.returncode)
@@ -158,5 +194,5 @@ def figures():
     same("list", 3, len(reproduce("--list", status=0).stdout.splitlines()))
 
 
-{name: f for name, f in globals().items() if name in ("stats", "limit", "timeline", "figures")}[case]()
+{name: f for name, f in globals().items() if name in ("stats", "limit", "timeline", "figures", "sweep")}[case]()
 sys.exit(wrong != 0)

@@ -211,6 +211,57 @@ static bool find_named(const char *name, struct sim_machine *m)
     return false;
 }
 
+/* ---- one parameter ---- */
+
+int profile_parse(const char *key, const char *text, uint64_t *value, char error[PROFILE_ERROR])
+{
+    const struct parameter *p = find_parameter(key);
+    char right[200];
+    if (p == NULL || p->kind == TIMING || p->kind == MODEL) {
+        int n = snprintf(error, PROFILE_ERROR, "%s is no parameter with values in order; these are",
+                         key);
+        for (int i = 0; i < PARAMETERS && n < PROFILE_ERROR; i++) {
+            if (parameters[i].kind != TIMING && parameters[i].kind != MODEL) {
+                n += snprintf(error + n, PROFILE_ERROR - (size_t)n, " %s", parameters[i].key);
+            }
+        }
+        return -1;
+    }
+    if (!parse(p, text, value) || *value < p->least || *value > p->most) {
+        say_right(p, right, sizeof(right));
+        snprintf(error, PROFILE_ERROR, "%s=%s: must be %s", key, text, right);
+        return -1;
+    }
+    return 0;
+}
+
+void profile_store(const char *key, uint64_t value, struct sim_machine *m)
+{
+    const struct parameter *p = find_parameter(key);
+    if (p != NULL) {
+        store(m, p, value);
+    }
+}
+
+bool profile_is_number(const char *key)
+{
+    const struct parameter *p = find_parameter(key);
+    return p != NULL && p->kind == COUNT;
+}
+
+double profile_scale(const char *key)
+{
+    const struct parameter *p = find_parameter(key);
+    return p != NULL && p->kind == PS ? 1e-3 : p != NULL && p->kind == BYTE ? 1e-6 : 1;
+}
+
+const char *profile_unit(const char *key)
+{
+    static const char *const units[] = {[PS] = "ns", [BYTE] = "ps/B", [COUNT] = "", [MHZ] = "MHz"};
+    const struct parameter *p = find_parameter(key);
+    return p != NULL && p->kind <= MHZ ? units[p->kind] : "";
+}
+
 /* What a file has said so far. */
 struct said {
     uint64_t keys; /* by the parameter's place in the table */

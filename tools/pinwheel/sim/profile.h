@@ -24,6 +24,16 @@ int profile_find(const char *name, struct sim_machine *m, char error[PROFILE_ERR
 int profile_read(const char *file, const char *text, size_t length, struct sim_machine *m,
                  char error[PROFILE_ERROR]);
 
+/* One parameter, by its key: profile_parse() reads a value as a file has it, without quotes, as it
+ * is kept; -1 with an error that names key, value and remedy. profile_store() sets it. A value as
+ * it is kept, times profile_scale(), is in profile_unit(), "" for a number; profile_is_number() is
+ * true if all values are whole. */
+int profile_parse(const char *key, const char *text, uint64_t *value, char error[PROFILE_ERROR]);
+void profile_store(const char *key, uint64_t value, struct sim_machine *m);
+bool profile_is_number(const char *key);
+double profile_scale(const char *key);
+const char *profile_unit(const char *key);
+
 /* profile_timing() names the table of cycles of a machine's HPUs. */
 const char *profile_timing(const struct sim_machine *m);
 

@@ -13,6 +13,7 @@
 #include "sim/util/parameters.h"
 #include "spans.h"
 #include "stats.h"
+#include "sweep.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +30,7 @@ enum { STUCK = 3, SPANS = 1 << 22 };
 struct sim {
     struct launch launch;
     struct coordinator_setup setup;
-    struct sim_machine nic;
+    struct sweep sweep; /* --nic, --sweep: the runs, of which there may be only one */
     const char *network;
     bool json, quiet, no_skip, pmix;
     enum { STATS_NONE, STATS_TEXT, STATS_STDOUT, STATS_FILE } stats;
@@ -53,12 +54,6 @@ static int take_network(struct args *a, void *sim)
     return net_spec_parse(&s->setup.spec, a->value, error) == 0
                ? ARGS_GO_ON
                : args_error(a, "--network %s", error);
-}
-
-static int take_nic(struct args *a, void *nic)
-{
-    char error[PROFILE_ERROR];
-    return profile_find(a->value, nic, error) == 0 ? ARGS_GO_ON : args_error(a, "--nic %s", error);
 }
 
 static int take_fault(struct args *a, void *plan)
@@ -100,8 +95,12 @@ static const struct args_option sim_options[] = {
      ARGS_NUMBER, AT(setup.processes), 0, SIM_PROCESSES_MOST},
     {"--nic", PROFILE_NAMES,
      "the machine of each rank: its NIC behind a bus (default) or in the processor, one without "
-     "costs, PsPIN, or as a file has it",
-     0, AT(nic), .take = take_nic},
+     "costs, PsPIN, or as a file has it; with commas, one after the other",
+     0, AT(sweep), .take = sweep_take_nics},
+    {"--sweep", "KEY=A:B[:N]",
+     "run the job with values of a parameter of the machine, such as hpus=1:16, and compare", 0,
+     AT(sweep), .take = sweep_take},
+    {"--svg", "F.svg", "draw what --sweep finds, with the data in F.csv", ARGS_TEXT, AT(sweep.svg)},
     {"--hpus", "N", "HPUs of a NIC, 1 to 64 (default 4)", ARGS_NUMBER, AT(setup.machine.hpus), 1,
      SIM_HPUS},
     {"--handler", "TIME", "what a call of a handler without device code takes (default 10ns)", 0,
@@ -237,11 +236,14 @@ static int write_spans(const struct sim *s, const struct coordinator_result *r)
 }
 
 /* Starts the job, with the coordinator beside it; returns the exit status. */
-static int simulate(struct sim *s)
+static int run_job(void *sim, const struct sim_machine *m, struct coordinator_result *result)
 {
+    struct sim *s = sim;
     char path[128], fabric[] = "PINWHEEL_FABRIC=sim", timing[64];
     char library[PATH_MAX], *environment[] = {path, fabric, timing, NULL};
-    struct coordinator_result result;
+    memset(result, 0, sizeof(*result));
+    s->setup.machine = *m;
+    s->setup.net.byte = m->byte;
     if (!program_beside("src/virtual", PRELOADED, library, sizeof(library)) ||
         (environment[3] = program_preload(library)) == NULL) {
         fprintf(stderr, "pinwheel sim: cannot find " PRELOADED ", which belongs in the folder "
@@ -269,7 +271,7 @@ static int simulate(struct sim *s)
         return 1;
     }
     if (!served_begin(&served, &s->launch, c, s->pmix)) {
-        coordinator_end(c, &result);
+        coordinator_end(c, result);
         return 1;
     }
     snprintf(path, sizeof(path), SIM_VARIABLE "=%s", coordinator_path(c));
@@ -279,8 +281,16 @@ static int simulate(struct sim *s)
     s->launch.bind = LAUNCH_BIND_NONE;
     s->launch.keep_going = fault_any(&s->setup.faults);
     int status = launch_run(&s->launch);
-    coordinator_end(c, &result);
-    served_end(&served, result.nics);
+    coordinator_end(c, result);
+    served_end(&served, result->nics);
+    return result->stuck ? STUCK : result->failed && status == 0 ? 1 : status;
+}
+
+/* One run, and what is said of it. */
+static int simulate(struct sim *s)
+{
+    struct coordinator_result result;
+    int status = run_job(s, &s->sweep.nic[0], &result);
     if (s->json) {
         print_json(s, &result);
     } else if (!s->quiet && !result.failed) {
@@ -290,7 +300,7 @@ static int simulate(struct sim *s)
     failed |= write_spans(s, &result) != 0;
     free(result.stats);
     spans_free(result.spans);
-    return result.stuck ? STUCK : failed && status == 0 ? 1 : status;
+    return failed && status == 0 ? 1 : status;
 }
 
 int command_sim(int argc, char **argv)
@@ -310,7 +320,9 @@ int command_sim(int argc, char **argv)
                   .processes = 16},
     };
     net_spec_parse(&s.setup.spec, "fattree:radix=36", error);
-    profile_find("discrete", &s.nic, error);
+    s.sweep.nics = 1;
+    s.sweep.nic_name[0] = "discrete";
+    profile_find("discrete", &s.sweep.nic[0], error);
     int status = args_parse(&a, argc, argv, &s);
     if (status != ARGS_GO_ON) {
         return status;
@@ -335,12 +347,24 @@ int command_sim(int argc, char **argv)
     if (s.timeline != NULL || s.trace != NULL) {
         s.setup.spans = s.spans != 0 ? s.spans : SPANS / (uint64_t)s.launch.size;
     }
-    struct sim_machine given = s.setup.machine;
-    s.setup.machine = s.nic;
-    s.setup.machine.hpus = args_given(&a, "--hpus") ? given.hpus : s.setup.machine.hpus;
-    s.setup.machine.handler = args_given(&a, "--handler") ? given.handler : s.setup.machine.handler;
-    s.setup.machine.no_skip = s.no_skip;
-    s.setup.net.byte = s.setup.machine.byte;
+    for (unsigned i = 0; i < s.sweep.nics; i++) {
+        struct sim_machine *m = &s.sweep.nic[i];
+        m->hpus = args_given(&a, "--hpus") ? s.setup.machine.hpus : m->hpus;
+        m->handler = args_given(&a, "--handler") ? s.setup.machine.handler : m->handler;
+        m->no_skip = s.no_skip;
+    }
     s.launch.argv = &a.argv[a.next];
-    return simulate(&s);
+    if (s.sweep.nics == 1 && s.sweep.values == 0) {
+        return s.sweep.svg == NULL
+                   ? simulate(&s)
+                   : args_error(&a, "--svg draws what --sweep, or --nic A,B, finds");
+    }
+    if (s.stats != STATS_NONE || s.setup.spans != 0) {
+        return args_error(&a, "--stats, --timeline and --trace are for one run: leave out --sweep, "
+                              "and give one --nic");
+    }
+    s.sweep.json = s.json;
+    s.sweep.run = run_job;
+    s.sweep.arg = &s;
+    return sweep_run(&s.sweep);
 }
