@@ -192,15 +192,13 @@ struct fabric_upcalls {
 
     void (*lock)(struct nic *);
     void (*unlock)(struct nic *);
-    /* The program has used virtual time, which is to pass before its call ends; and how long ago
-     * the handler that sends now began, in picoseconds. */
+    /* The program has used virtual time, which is to pass before its call ends. */
     void (*time_used)(struct nic *);
     /* While a thread waits in virtual time another one may have the lock. */
     void (*give_lock)(struct nic *);
     void (*take_lock)(struct nic *);
     /* Something has happened in virtual time: the NIC does all that can be done now. */
     void (*happened)(struct nic *);
-    uint64_t (*handler_time)(struct nic *);
 };
 
 struct fabric_setup {
@@ -259,10 +257,11 @@ struct fabric_report {
 };
 
 /* The HPUs of a simulated NIC: how many, their clock, what a call of a handler without device code
- * takes, and after what time a suspended one looks again; in picoseconds. */
+ * takes, after what time a suspended one looks again, and the latency of its DMA engine; in
+ * picoseconds. */
 struct fabric_hpus {
     unsigned count, clock_mhz;
-    uint64_t native, look;
+    uint64_t native, look, dma_latency;
 };
 
 /* Virtual time, of a home that has it: nothing happens but in these functions and in poll(), under
@@ -314,6 +313,13 @@ struct fabric_time {
     void (*compute)(uint64_t ps);
     void (*hpus)(struct fabric *, struct fabric_hpus *);
     void (*took)(struct fabric *, const struct fabric_took *);
+    /* Has the DMA engine take bytes of a handler's; returns when it has them all. */
+    uint64_t (*dma)(struct fabric *, uint64_t bytes, bool to_host);
+    /* When what handlers have written is in host memory; with `tells` the host is told then, for
+     * which the engine has a transfer if there is nothing on its way. */
+    uint64_t (*written)(struct fabric *, bool tells);
+    /* Of the process: it reads or writes so many bytes of host memory. */
+    void (*touch)(uint64_t bytes);
 };
 
 /* Functions that only a home fabric has. */

@@ -8,9 +8,11 @@
  */
 #include "hpu/calls.h"
 
+#include "base/branch.h"
 #include "base/nic_copy.h"
 #include "base/sys.h"
 #include "hpu/dma.h"
+#include "hpu/timed_calls.h"
 
 #include <errno.h>
 
@@ -77,6 +79,10 @@ CALL_INLINE void to_host(struct hpu_exec *exec, const char *name, const void *lo
                          ptl_size_t offset, ptl_size_t length, unsigned options)
 {
     struct call_place to = call_place(exec, name, offset, length, options);
+    if (unlikely(exec->env.timed != NULL)) {
+        timed_write(exec, name, &to, local, length, 0);
+        return;
+    }
     if (length >= STRIDE_LEAST && length <= STRIDE_MOST && to.vector == NULL) {
         look_ahead(exec, to.base, length);
     }
@@ -104,8 +110,10 @@ ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset, ptl_size_t
     }
     struct call_place to = call_place(exec, __func__, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
-    if (!may_linger(&to, length) ||
-        !hpu_dma_begin(&exec->dmas, exec->env.engine, handle, to.base, local, length, true)) {
+    if (unlikely(exec->env.timed != NULL)) {
+        timed_write(exec, __func__, &to, local, length, handle);
+    } else if (!may_linger(&to, length) || !hpu_dma_begin(&exec->dmas, exec->env.engine, handle,
+                                                          to.base, local, length, true)) {
         call_write_host(exec, __func__, &to, local, length);
     }
     call_leave(exec, __func__);
@@ -116,6 +124,9 @@ CALL_INLINE void from_host(struct hpu_exec *exec, const char *name, ptl_size_t o
                            ptl_size_t length, unsigned options)
 {
     struct call_place from = call_place(exec, name, offset, length, options);
+    if (unlikely(exec->env.timed != NULL)) {
+        (void)timed_read(exec, &from, local, length, 0);
+    }
     call_read_host(exec, name, local, &from, length);
 }
 
@@ -139,8 +150,12 @@ ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local, ptl_size_t len
     }
     struct call_place from = call_place(exec, __func__, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
-    if (!may_linger(&from, length) ||
-        !hpu_dma_begin(&exec->dmas, exec->env.engine, handle, local, from.base, length, false)) {
+    bool lingers =
+        likely(exec->env.timed == NULL)
+            ? may_linger(&from, length) && hpu_dma_begin(&exec->dmas, exec->env.engine, handle,
+                                                         local, from.base, length, false)
+            : timed_read(exec, &from, local, length, handle);
+    if (!lingers) {
         call_read_host(exec, __func__, local, &from, length);
     }
     call_leave(exec, __func__);
@@ -179,6 +194,10 @@ static __attribute__((noinline)) ptl_dma_h cas_from(const char *name, const void
     uint64_t expected;
     bool swapped;
     call_copy_from(exec, name, caller, &expected, cmpval, sizeof(expected));
+    ptl_dma_h handle = handled ? new_handle(exec) : 1;
+    if (unlikely(exec->env.timed != NULL)) {
+        timed_atomic(exec, sizeof(*p), handled ? handle : 0);
+    }
     int rc = nic_cas64(p, &expected, swapval, &swapped);
     if (rc != 0) {
         refuse_atomic(exec, name, caller, rc, p, offset, sizeof(*p));
@@ -186,7 +205,6 @@ static __attribute__((noinline)) ptl_dma_h cas_from(const char *name, const void
     if (!swapped) {
         call_copy_from(exec, name, caller, cmpval, &expected, sizeof(expected));
     }
-    ptl_dma_h handle = handled ? new_handle(exec) : 1;
     call_leave_from(exec, name, caller);
     return handle;
 }
@@ -245,6 +263,10 @@ static __attribute__((noinline)) ptl_dma_h fetch_add_from(const char *name, cons
     }
     uint64_t found = 0;
     void *p = call_element_from(exec, name, caller, offset, size, options);
+    ptl_dma_h handle = handled ? new_handle(exec) : 1;
+    if (unlikely(exec->env.timed != NULL)) {
+        timed_atomic(exec, size, handled ? handle : 0);
+    }
     int rc = nic_fetch_add(p, &inc, &found, size);
     if (rc != 0) {
         refuse_atomic(exec, name, caller, rc, p, offset, size);
@@ -256,7 +278,6 @@ static __attribute__((noinline)) ptl_dma_h fetch_add_from(const char *name, cons
     if (before != NULL) {
         call_copy_from(exec, name, caller, before, &found, sizeof(found));
     }
-    ptl_dma_h handle = handled ? new_handle(exec) : 1;
     call_leave_from(exec, name, caller);
     return handle;
 }
@@ -287,6 +308,14 @@ CALL_INLINE bool ask(struct hpu_exec *exec, const char *name, ptl_dma_h handle,
     if (handle == 0 || handle > exec->dma_issued) {
         call_refuse(exec, name, FAIL, "handle %u was not given: this handler has had %u, from 1",
                     (unsigned)handle, (unsigned)exec->dma_issued);
+    }
+    if (unlikely(exec->env.timed != NULL)) {
+        if (how == hpu_dma_test && !timed_test(exec, handle)) {
+            call_leave(exec, name);
+            return false;
+        }
+        timed_wait(exec, handle);
+        how = hpu_dma_wait;
     }
     int done = how(exec->dmas, handle);
     if (done < 0) {
@@ -336,6 +365,9 @@ bool PtlHandlerCAS(uint64_t *value, uint64_t cmpval, uint64_t swapval)
     if (exec != NULL) {
         if (rc != 0) {
             refuse_value(exec, __func__, __builtin_return_address(0), rc, value);
+        }
+        if (unlikely(exec->env.timed != NULL) && !swapped) {
+            timed_look(exec);
         }
         call_leave(exec, __func__);
     }

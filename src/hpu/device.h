@@ -93,6 +93,7 @@ struct hpu_device {
     const struct hpu_device_observer *observer; /* NULL: none */
     uint32_t stack_size;                        /* of device code */
     int64_t budget;                             /* cycles between two suspensions */
+    bool timed;                                 /* its time is virtual (sched_virtual.c) */
     struct hpu_core *cores[PTL_NUM_HPUS];       /* by slot, made when first needed */
 };
 
@@ -169,6 +170,15 @@ static inline uint64_t hpu_device_now(const struct rv32_core *core)
  * began one. */
 void hpu_device_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t handle,
                       uint64_t bytes);
+
+/* hpu_device_issue() is the cost of a call in virtual time: of a transfer that the handler waits
+ * for it is that to begin it, and the wait takes what the DMA engine takes. */
+static inline enum rv32_call_cost hpu_device_issue(enum rv32_call_cost cost)
+{
+    bool waits = cost == RV32_COST_TO_HOST_WAIT || cost == RV32_COST_FROM_HOST_WAIT ||
+                 cost == RV32_COST_HOST_ATOMIC_WAIT;
+    return waits ? (enum rv32_call_cost)(cost - 1) : cost;
+}
 
 /* hpu_device_test() and hpu_device_wait() are device code's PtlHandlerDMATest() and
  * PtlHandlerDMAWait(). */

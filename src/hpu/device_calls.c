@@ -13,6 +13,7 @@
 #include "hpu/device.h"
 #include "hpu/output.h"
 #include "hpu/rv32/runtime/calls.h"
+#include "hpu/sched.h"
 
 #include "base/list.h"
 
@@ -320,14 +321,14 @@ static int follow_pointers(const struct hpu_exec *exec, const struct call *call,
 
 /* Charges the core for a handler call. One that prints is charged later, when the length of its
  * text is known. A swap also pays for its operand, which the handler writes word by word. */
-static void charge(struct hpu_core *c, const struct call *call, const struct moved *moved)
+static void charge(struct hpu_core *c, enum rv32_call_cost cost, const struct moved *moved)
 {
     struct rv32_core *core = &c->rv32;
     const struct rv32_timing *t = core->program->timing;
-    if (call->cost == RV32_COST_PRINT) {
+    if (cost == RV32_COST_PRINT) {
         return;
     }
-    rv32_core_charge(core, rv32_cost_call(t, call->cost, moved->bytes) +
+    rv32_core_charge(core, rv32_cost_call(t, cost, moved->bytes) +
                                (moved->operand + 3) / 4 * t->class[RV32_CLASS_STORE]);
 }
 
@@ -432,7 +433,12 @@ static int serve(struct hpu_exec *exec, const struct call *call)
         return refuse(exec, why);
     }
     uint64_t before = hpu_device_now(core);
-    charge(c, call, &moved);
+    if (c->code->device->timed) {
+        charge(c, hpu_device_issue(call->cost), &moved);
+        hpu_sched_point(exec);
+    } else {
+        charge(c, call->cost, &moved);
+    }
     uint64_t result = make_call(call, value);
     hpu_device_begun(c, call->cost, (uint32_t)result, moved.bytes);
     give_result(core, call->result, result);

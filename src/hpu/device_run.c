@@ -11,6 +11,7 @@
 #include "base/branch.h"
 #include "base/log.h"
 #include "hpu/refuse.h"
+#include "hpu/sched.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ enum {
     STACK_BASE = 0x1b000000,       /* an address that PsPIN maps to L1, too */
     /* in cycles: the interpreter takes less than a millisecond for them */
     SLICE = 1 << 16,
+    GRAIN = 64, /* in cycles: how often HPUs see each other's stores in virtual time */
     FRAME = 96, /* bytes for the arguments of a handler */
 };
 
@@ -65,7 +67,16 @@ static bool late(struct rv32_core *core, void *context)
 {
     (void)core;
     struct hpu_exec *exec = context;
+    if (exec->core->code->device->timed) {
+        hpu_sched_point(exec);
+    }
     return !hpu_exec_ending(exec) && deal(exec->core);
+}
+
+static void before_atomic(struct rv32_core *core, void *context)
+{
+    (void)core;
+    hpu_sched_point(context);
 }
 
 static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32_error *error)
@@ -104,6 +115,7 @@ static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32
     core->exact = true;
     core->ecall = hpu_device_serve;
     core->late = late;
+    core->point = c->code->device->timed ? before_atomic : NULL;
     c->image = image;
     return 0;
 }
@@ -321,7 +333,7 @@ int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code)
     const struct hpu_device_observer *observer = code->device->observer;
     int64_t budget = code->device->budget;
     /* an observer has the whole call in one slice */
-    c->slice = observer != NULL ? INT64_MAX : SLICE;
+    c->slice = observer != NULL ? INT64_MAX : code->device->timed ? GRAIN : SLICE;
     struct rv32_call call = {.pc = code->pc, .budget = budget < c->slice ? budget : c->slice};
     c->kept = budget - call.budget;
     set_arguments(c, exec, &call);

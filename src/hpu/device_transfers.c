@@ -24,6 +24,9 @@ static uint64_t done_at(const struct hpu_exec *exec, uint64_t handle)
 uint64_t hpu_device_test(uint64_t handle)
 {
     const struct hpu_exec *exec = hpu_exec_current();
+    if (exec->env.timed != NULL) {
+        return PtlHandlerDMATest((ptl_dma_h)handle);
+    }
     bool good = handle != 0 && handle <= exec->dma_issued;
     if (good && done_at(exec, handle) > hpu_device_now(&exec->core->rv32)) {
         return false;
@@ -38,6 +41,9 @@ void hpu_device_wait(uint64_t handle)
     const struct hpu_exec *exec = hpu_exec_current();
     struct rv32_core *core = &exec->core->rv32;
     PtlHandlerDMAWait((ptl_dma_h)handle);
+    if (exec->env.timed != NULL) {
+        return;
+    }
     uint64_t done = done_at(exec, handle);
     if (done > hpu_device_now(core)) {
         rv32_core_charge(core, (uint32_t)(done - hpu_device_now(core)));
@@ -49,6 +55,9 @@ void hpu_device_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t han
 {
     const struct rv32_timing *t = c->rv32.program->timing;
     uint64_t *done = &c->done[handle % DEVICE_TRANSFERS];
+    if (c->code->device->timed) {
+        return;
+    }
     if (cost != RV32_COST_TO_HOST && cost != RV32_COST_FROM_HOST && cost != RV32_COST_HOST_ATOMIC) {
         return;
     }

@@ -94,6 +94,12 @@ bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_dma_engine *engine, ptl_dm
     return true;
 }
 
+uint64_t *hpu_dma_due(struct hpu_dmas *dmas, ptl_dma_h handle)
+{
+    struct hpu_dma *d = find(dmas, handle);
+    return d != NULL ? &d->due : NULL;
+}
+
 int hpu_dma_test(struct hpu_dmas *dmas, ptl_dma_h handle)
 {
     struct hpu_dma *d = find(dmas, handle);

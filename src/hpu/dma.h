@@ -37,6 +37,7 @@ struct hpu_dma {
     const void *from;
     size_t length;
     bool to_host;
+    uint64_t due;         /* in virtual time: when it is done */
     _Atomic size_t taken; /* where the next part begins, if below length */
     _Atomic size_t done;  /* bytes that have been copied */
     _Atomic bool failed;  /* some of the memory is not there */
@@ -61,6 +62,10 @@ bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_dma_engine *engine, ptl_dm
  * not noted counts as done. */
 int hpu_dma_test(struct hpu_dmas *dmas, ptl_dma_h handle);
 int hpu_dma_wait(struct hpu_dmas *dmas, ptl_dma_h handle);
+
+/* hpu_dma_due() is where the time of a transfer that is noted is kept, in virtual time; NULL: it is
+ * not noted. */
+uint64_t *hpu_dma_due(struct hpu_dmas *dmas, ptl_dma_h handle);
 
 /* hpu_dma_end() finishes all transfers of a handler, or without `finish` stops them where they are,
  * and frees them. If one has failed it returns -EFAULT or -EIO, as hpu_dma_wait() does; else 1. */

@@ -9,10 +9,12 @@
 
 #include <errno.h>
 
+#include "base/branch.h"
 #include "base/list.h"
 #include "hpu/device.h"
 #include "hpu/dma.h"
 #include "hpu/refuse.h"
+#include "hpu/timed_calls.h"
 
 /* Internal result: the handler has returned, but a transfer that it left behind has failed on bad
  * memory. */
@@ -67,6 +69,9 @@ void hpu_exec_handler(void *arg)
     do {
         int result = exec->env.code != NULL ? hpu_device_run(exec, &exec->env.code[exec->call])
                                             : run_native(exec);
+        if (unlikely(exec->dmas != NULL) && exec->env.timed != NULL) {
+            timed_settle(exec);
+        }
         int rc = hpu_dma_end(&exec->dmas, true);
         exec->host_fault |= rc == -EIO;
         exec->result = rc < 0 ? END_SEGV : result;

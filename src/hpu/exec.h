@@ -43,6 +43,7 @@ struct hpu_env;
 struct hpu_dma_engine;
 struct hpu_output;
 struct hpu_queue;
+struct hpu_sched;
 struct hpu_device_code;
 struct vector;
 
@@ -120,6 +121,7 @@ struct hpu_env {
     struct hpu_output *outputs; /* one for each HPU (output.h); NULL: text is dropped */
     unsigned output_count;
     struct hpu_dma_engine *engine; /* copies beside the handler (dma_engine.h); NULL: no engine */
+    struct hpu_sched *timed;       /* the scheduler, if time is virtual (sched_virtual.c) */
     const struct hpu_ops *ops;
     void *owner; /* for the NIC's use */
     /* for the NIC's use: the answer, while the handler is suspended in ops->send() */
@@ -133,7 +135,8 @@ enum hpu_wait {
     HPU_WAIT_NONE,    /* the handler has ended */
     HPU_WAIT_CONTEXT, /* the handler has not begun: no context was free */
     HPU_WAIT_YIELD,   /* the handler has called PtlHandlerYield() */
-    HPU_WAIT_OPS      /* ops->send() called hpu_suspend() */
+    HPU_WAIT_OPS,     /* ops->send() called hpu_suspend() */
+    HPU_WAIT_TIME     /* virtual time is to pass, and the HPU is taken meanwhile */
 };
 
 enum hpu_place { HPU_PLACE_NOWHERE, HPU_PLACE_QUEUED, HPU_PLACE_RUNNING, HPU_PLACE_SUSPENDED };

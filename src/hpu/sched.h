@@ -72,26 +72,34 @@ struct hpu_took {
 };
 
 /* The time of HPUs that are no threads: those of a simulated NIC, in picoseconds. at() has
- * something happen at a time, now or later, without the scheduler's lock; false: memory is short. A
- * call of a handler takes the cycles of its device code, or `native`, at whose end all of it
- * happens; a suspended one looks again after `look`. */
+ * something happen at a time, now or later, without the scheduler's lock; false: memory is short.
+ * at_new() does so with memory of `size` bytes, which the caller fills, and which is freed then;
+ * NULL: memory is short. A call of a handler takes the cycles of its device code, or `native`
+ * before native code runs; a suspended one, and native code's look at nothing, takes `look`. dma()
+ * has the DMA engine take so many bytes, to the host or from it, and returns when it has them. */
 struct hpu_sched_time {
     uint64_t (*now)(void *arg);
     bool (*at)(void *arg, uint64_t time, void (*happen)(void *), void *what);
+    void *(*at_new)(void *arg, uint64_t time, void (*happen)(void *), size_t size);
+    uint64_t (*dma)(void *arg, uint64_t bytes, bool to_host);
     void *arg;
-    uint64_t native, look;
+    uint64_t native, look, dma_latency;
     unsigned clock_mhz;
     void (*took)(void *arg, const struct hpu_took *t); /* for counting */
 };
 
 /* hpu_sched_create_virtual() makes HPUs in virtual time, which must outlive them; no thread is
- * started. hpu_sched_elapsed() is how long a call that runs there has run since it began or went
- * on.
- */
+ * started. */
 struct hpu_sched *hpu_sched_create_virtual(struct hpu_pool *pool, unsigned hpus,
                                            const struct hpu_sched_time *time,
                                            const struct hpu_sched_ops *ops, void *arg);
-uint64_t hpu_sched_elapsed(const struct hpu_sched *s, const struct hpu_exec *exec);
+const struct hpu_sched_time *hpu_sched_time_of(const struct hpu_sched *s);
+
+/* Called on the context of a call that runs there. hpu_sched_point() returns when the clock has
+ * come to the cycles that the call's device code has taken: what others do before is done then.
+ * hpu_sched_until() returns at a time; the HPU is taken, and device code is charged, until then. */
+void hpu_sched_point(struct hpu_exec *exec);
+void hpu_sched_until(struct hpu_exec *exec, uint64_t time);
 
 /* hpu_sched_stop() waits for the handlers that run, and ends the threads; no call may be queued or
  * suspended. hpu_sched_destroy() does so, too, and frees the scheduler. NULL is legal for both. */

@@ -32,8 +32,9 @@ struct hpu {
         bool due;              /* it is about to look for work */
         struct hpu_exec *exec; /* that it runs; NULL: none */
         int code;              /* that its call has given */
-        uint64_t cycles;       /* that the call had taken when it began or went on */
         struct hpu_took took;  /* by that call */
+        uint64_t cycles;       /* that it had taken when it began or went on, at took.begin */
+        uint64_t until;        /* it is in the midst of something that takes until then; 0: not */
     } at;                      /* in virtual time: sched_virtual.c */
 };
 

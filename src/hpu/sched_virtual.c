@@ -3,11 +3,15 @@
  * HPUs in virtual time: no threads, but events. An HPU is idle, or it is to look for work, or it
  * has a call whose time runs:
  *
- *      idle ──sched_wake()──► look() ──there is a call, and its time passes──► end() ─┐
- *        ▲                      │ ▲                                                   │
- *        └────────nothing───────┘ └────────────────there may be more──────────────────┘
+ *      idle ──sched_wake()──► look() ──there is a call──► go_on() ──it has ended──► end() ─┐
+ *        ▲                      │ ▲                        │   ▲                           │
+ *        └────────nothing───────┘ │                   time passes, in it                   │
+ *                                 └─────────────────there may be more──────────────────────┘
  *
- * Device code runs in look(), when its time begins; native code runs in end().
+ * Native code runs when its declared time has passed. Time passes in a call at each scheduling
+ * point: its transfers, and of device code each handler call, each atomic and each 64 cycles. So
+ * HPUs see each other's stores in the order of virtual time, to that grain; and a call always runs
+ * at the time of the clock.
  *
  * Of HPUs that may run a call, and are idle, the one with the lowest number looks first.
  */
@@ -61,19 +65,66 @@ void sched_waits_virtual(struct hpu_sched *s, struct hpu_exec *exec)
     s->short_since = list_empty(&s->turn) ? exec->queued : s->short_since;
 }
 
+const struct hpu_sched_time *hpu_sched_time_of(const struct hpu_sched *s)
+{
+    return s->time;
+}
+
+static uint64_t now(const struct hpu *h)
+{
+    return h->sched->time->now(h->sched->time->arg);
+}
+
+/* ---- on the context of a call ---- */
+
 static uint64_t cycles_of(const struct hpu_exec *exec)
 {
     return exec->core_cycles + (exec->core != NULL ? hpu_device_now(&exec->core->rv32) : 0);
 }
 
-uint64_t hpu_sched_elapsed(const struct hpu_sched *s, const struct hpu_exec *exec)
+/* How far device code has come that has taken so many cycles. */
+static uint64_t reached(const struct hpu *h, uint64_t cycles)
 {
-    if (s->time == NULL || exec->env.code == NULL) {
-        return 0;
-    }
-    uint64_t cycles = cycles_of(exec) - s->hpu[exec->hpu].at.cycles;
-    return cycles * 1000000 / s->time->clock_mhz;
+    return h->at.took.begin + (cycles - h->at.cycles) * 1000000 / h->sched->time->clock_mhz;
 }
+
+static struct hpu *hpu_of(const struct hpu_exec *exec)
+{
+    return &exec->env.timed->hpu[exec->hpu];
+}
+
+/* Lets time pass; go_on() comes back here. */
+static void pass_until(struct hpu *h, struct hpu_exec *exec, uint64_t time)
+{
+    if (time > now(h)) {
+        h->at.until = time;
+        exec->wait = HPU_WAIT_TIME;
+        hpu_ctx_suspend(exec->ctx);
+    }
+}
+
+void hpu_sched_point(struct hpu_exec *exec)
+{
+    struct hpu *h = hpu_of(exec);
+    if (exec->core != NULL) {
+        pass_until(h, exec, reached(h, cycles_of(exec)));
+    }
+}
+
+void hpu_sched_until(struct hpu_exec *exec, uint64_t time)
+{
+    struct hpu *h = hpu_of(exec);
+    if (exec->core != NULL) {
+        uint64_t mhz = h->sched->time->clock_mhz, at = now(h);
+        rv32_core_charge(&exec->core->rv32,
+                         time > at ? (uint32_t)(((time - at) * mhz + 999999) / 1000000) : 0);
+        hpu_sched_point(exec);
+    } else {
+        pass_until(h, exec, time);
+    }
+}
+
+/* ---- events ---- */
 
 /* The call's time is over: what it gave is told, and the HPU looks for more. */
 static void end(void *hpu)
@@ -81,10 +132,7 @@ static void end(void *hpu)
     struct hpu *h = hpu;
     struct hpu_sched *s = h->sched;
     struct hpu_exec *exec = h->at.exec;
-    bool device = exec->env.code != NULL;
-    if (!device) {
-        h->at.code = hpu_exec_run(exec);
-    }
+    h->at.took.ps = now(h) - h->at.took.begin;
     mutex_take(&s->lock);
     h->at.exec = NULL;
     s->time->took(s->time->arg, &h->at.took);
@@ -97,6 +145,30 @@ static void end(void *hpu)
     mutex_give(&s->lock);
 }
 
+/* Runs a call until it ends, is suspended, or comes to something that takes time. */
+static void go_on(void *hpu)
+{
+    struct hpu *h = hpu;
+    struct hpu_exec *exec = h->at.exec;
+    bool device = exec->env.code != NULL;
+    do {
+        h->at.until = 0;
+        h->at.code = hpu_exec_run(exec);
+        /* If memory is short it goes on at once: nothing is lost but time. */
+    } while (h->at.until != 0 && !at(h, h->at.until - now(h), go_on));
+    if (h->at.until != 0) {
+        return;
+    }
+    uint64_t over = now(h);
+    if (device) {
+        /* A core whose call has ended has told its cycles, even if it is still named. */
+        over = reached(h, h->at.code == HPU_WAIT ? cycles_of(exec) : exec->core_cycles);
+    }
+    if (over <= now(h) || !at(h, over - now(h), end)) {
+        end(h);
+    }
+}
+
 /* Begins or goes on with a call, if there is one. */
 static void look(void *hpu)
 {
@@ -106,8 +178,7 @@ static void look(void *hpu)
     h->at.due = false;
     unsigned before = waiting(s);
     struct hpu_exec *exec = h->at.exec == NULL ? sched_next(h) : NULL;
-    uint64_t now = s->time->now(s->time->arg);
-    uint64_t shortage = before != 0 && list_empty(&s->turn) ? now - s->short_since : 0;
+    uint64_t shortage = before != 0 && list_empty(&s->turn) ? now(h) - s->short_since : 0;
     if (exec != NULL) {
         h->at.exec = exec;
         exec->place = HPU_PLACE_RUNNING;
@@ -120,18 +191,14 @@ static void look(void *hpu)
     h->at.took = (struct hpu_took){.exec = exec,
                                    .hpu = h->number,
                                    .begins = !goes_on,
-                                   .waited = goes_on ? 0 : now - exec->queued,
+                                   .waited = goes_on ? 0 : now(h) - exec->queued,
                                    .waiting = goes_on ? 0 : before,
                                    .shortage = shortage,
-                                   .begin = now,
-                                   .ps = goes_on ? s->time->look : s->time->native};
-    if (exec->env.code != NULL) {
-        h->at.cycles = cycles_of(exec);
-        h->at.code = hpu_exec_run(exec);
-        h->at.took.ps = (cycles_of(exec) - h->at.cycles) * 1000000 / s->time->clock_mhz;
-    }
-    if (!at(h, h->at.took.ps, end)) {
-        end(h); /* at once, since memory is short: nothing is lost but time */
+                                   .begin = now(h)};
+    h->at.cycles = cycles_of(exec);
+    uint64_t first = exec->env.code != NULL ? 0 : goes_on ? s->time->look : s->time->native;
+    if (first == 0 || !at(h, first, go_on)) {
+        go_on(h);
     }
 }
 

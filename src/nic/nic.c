@@ -91,6 +91,7 @@ static bool make_hpus(struct nic *nic)
                                         o->number[OPT_HANDLER_BUDGET_US]);
         if (nic->device != NULL) {
             nic->device->beside = o->text[OPT_HPU_IMAGES];
+            nic->device->timed = nic->time != NULL;
         }
     }
     return nic->hpus != NULL && (nic->dma_engine != NULL || nic->time != NULL) &&

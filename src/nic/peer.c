@@ -386,7 +386,6 @@ static bool needs(struct nic_peer *p)
         .rx_short = (short_cut), .rx_header = rx_header, .rx_packet = rx_packet,                   \
         .rx_done = rx_done, .sent = sent, .expects = expects, .needs = needs, .lock = nic_step_in, \
         .unlock = nic_step_out, .time_used = timed_used, .give_lock = timed_give, .take_lock = timed_take, .happened = timed_happened,               \
-        .handler_time = timed_handler,                                                             \
     }
 
 const struct fabric_upcalls nic_upcalls = UPCALLS(plain_short);

@@ -64,6 +64,8 @@ struct handler_run {
     uint8_t block_kind;     /* kind of `block` */
     _Atomic bool described; /* exec.arg.header is set up */
 
+    uint64_t told; /* in virtual time: when the host is told of the end; 0: not known yet */
+
     /* With HPUs that are threads (nic->sched); `exec` above is then for header and completion
      * handlers only. */
     struct rx *rx;

@@ -73,16 +73,18 @@ void timed_take(struct nic *nic)
 struct hpu_event {
     struct nic *nic;
     void (*happen)(void *what);
-    void *what;
+    void *what; /* NULL: `own` */
+    _Alignas(16) uint8_t own[];
 };
 
 static void happen(void *event)
 {
-    struct hpu_event e = *(struct hpu_event *)event;
-    free(event);
-    nic_unlock(e.nic);
-    e.happen(e.what);
-    nic_lock(e.nic);
+    struct hpu_event *e = event;
+    struct nic *nic = e->nic;
+    nic_unlock(nic);
+    e->happen(e->what != NULL ? e->what : e->own);
+    free(e);
+    nic_lock(nic);
 }
 
 static bool at(void *arg, uint64_t time, void (*what)(void *), void *of)
@@ -94,6 +96,27 @@ static bool at(void *arg, uint64_t time, void (*what)(void *), void *of)
     }
     *e = (struct hpu_event){nic, what, of};
     return nic->time->at(nic->fabric, time, happen, e, true);
+}
+
+static void *at_new(void *arg, uint64_t time, void (*what)(void *), size_t size)
+{
+    struct nic *nic = arg;
+    struct hpu_event *e = malloc(sizeof(*e) + size);
+    if (e == NULL) {
+        return NULL;
+    }
+    *e = (struct hpu_event){nic, what, NULL};
+    if (!nic->time->at(nic->fabric, time, happen, e, true)) {
+        free(e);
+        return NULL;
+    }
+    return e->own;
+}
+
+static uint64_t dma(void *arg, uint64_t bytes, bool to_host)
+{
+    struct nic *nic = arg;
+    return nic->time->dma(nic->fabric, bytes, to_host);
 }
 
 static uint64_t now(void *arg)
@@ -121,16 +144,36 @@ struct hpu_sched *timed_hpus(struct nic *nic)
 {
     struct fabric_hpus hpus;
     nic->time->hpus(nic->fabric, &hpus);
-    nic->hpu_time =
-        (struct hpu_sched_time){now, at, nic, hpus.native, hpus.look, hpus.clock_mhz, took};
+    nic->hpu_time = (struct hpu_sched_time){.now = now,
+                                            .at = at,
+                                            .at_new = at_new,
+                                            .dma = dma,
+                                            .arg = nic,
+                                            .native = hpus.native,
+                                            .look = hpus.look,
+                                            .dma_latency = hpus.dma_latency,
+                                            .clock_mhz = hpus.clock_mhz,
+                                            .took = took};
     nic->stats->hpus = hpus.count;
     return hpu_sched_create_virtual(nic->hpus, hpus.count, &nic->hpu_time, &nic_sched_ops, nic);
 }
 
-uint64_t timed_handler(struct nic *nic)
+static void nothing(void *arg)
 {
-    const struct hpu_exec *exec = hpu_exec_current();
-    return exec != NULL && nic->sched != NULL ? hpu_sched_elapsed(nic->sched, exec) : 0;
+}
+
+bool timed_told(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    struct nic *nic = run->nic;
+    if (run->told == 0) {
+        const struct le *le = rx->at.le;
+        bool tells = !run->pending && ((le->options & PTL_ME_EVENT_COMM_DISABLE) == 0 ||
+                                       (le->options & PTL_ME_EVENT_CT_COMM) != 0);
+        run->told = nic->time->written(nic->fabric, tells);
+        (void)nic->time->at(nic->fabric, run->told, nothing, NULL, false);
+    }
+    return nic->time->now(nic->fabric) >= run->told;
 }
 
 /* ---- what programs call ---- */

@@ -6,17 +6,22 @@
 #include "nic/objects.h"
 
 #include "hpu/sched.h"
+#include "nic/rx.h"
 
 /* timed_begin() has a NIC whose home is a simulated one take its time from there. */
 void timed_begin(struct nic *nic);
 /* timed_hpus() makes its HPUs; NULL with errno set. */
 struct hpu_sched *timed_hpus(struct nic *nic);
+/* Real time after which a native handler is ended: its virtual time may stand still for ever. */
+#define TIMED_PATIENCE_NS INT64_C(10000000000)
+/* timed_told() says whether the host may be told that the handlers of a message have ended: when
+ * what they have written is there, or, if there is anything to tell, a transfer of its own. */
+bool timed_told(struct rx *rx);
 /* The upcalls of a fabric in virtual time. */
 void timed_used(struct nic *nic);
 void timed_happened(struct nic *nic);
 void timed_give(struct nic *nic);
 void timed_take(struct nic *nic);
-uint64_t timed_handler(struct nic *nic);
 /* Of a program: timed_now() is its time in picoseconds, in or out of a simulation. Out of one
  * timed_compute(), which lets time pass, and timed_fence(), which waits for all ranks of the job,
  * do nothing. */

@@ -44,12 +44,13 @@ struct sim_clock {
     struct sim_segment *segment;
     struct sim_rank *me;
     uint32_t rank;
-    uint64_t now;   /* of the event that happens, or of the program */
-    uint64_t debt;  /* time that the thread has used, and that is still to pass */
-    uint64_t until; /* this rank may go on below it */
-    uint64_t last;  /* when the last event happened */
-    unsigned looks; /* of the thread at nothing, since then */
-    bool skips;     /* its next look is to skip some */
+    uint64_t now;         /* of the event that happens, or of the program */
+    uint64_t debt;        /* time that the thread has used, and that is still to pass */
+    uint64_t until;       /* this rank may go on below it */
+    uint64_t last;        /* when the last event happened */
+    uint64_t memory_free; /* when host memory takes the next transfer */
+    unsigned looks;       /* of the thread at nothing, since then */
+    bool skips;           /* its next look is to skip some */
     uint64_t serial;
     struct sim_event *events; /* a heap */
     size_t count, capacity;
@@ -77,7 +78,7 @@ struct sim_clock *sim_clock_make(bool *again);
 bool sim_clock_at(struct sim_clock *c, uint64_t time, void (*happen)(void *), void *arg,
                   bool owned);
 void sim_clock_forget(struct sim_clock *c);
-/* sim_clock_settle() lets the time pass that the program has used, with all events in it. */
+/* sim_clock_settle() lets the time pass that the thread has used, with all events in it. */
 void sim_clock_settle(struct sim_clock *c);
 /* sim_clock_pass() lets time pass until the next event has happened, or until `end`. */
 void sim_clock_pass(struct sim_clock *c, uint64_t end, enum sim_wait why);

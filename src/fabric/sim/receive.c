@@ -5,7 +5,7 @@
  */
 #include "fabric/sim/receive.h"
 
-#include "fabric/sim/note.h"
+#include "fabric/sim/dma.h"
 #include "fabric/sim/send.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- the DMA engine ---- */
 
-/* A transfer of the engine: `bytes` of an arrival's payload. */
+/* A transfer of the engine, and the bytes of an arrival's payload that are done with it. */
 struct transfer {
     struct arrival *arrival;
     uint64_t bytes;
@@ -46,25 +46,22 @@ static void transferred(void *transfer)
 }
 
 /* The engine is taken for as long as the bytes take it; the transfer itself runs with the arrival,
- * and is done after the latency. */
-static void issue(struct arrival *a, uint64_t bytes)
+ * and is done after the latency. With it `covered` bytes of the message are deposited. */
+static void issue(struct arrival *a, uint64_t bytes, uint64_t covered)
 {
     struct sim_fabric *f = a->peer->fabric;
-    const struct sim_machine *m = sim_machine(f->clock);
     struct transfer *t = malloc(sizeof(*t));
-    uint64_t now = f->clock->now, start = now > f->dma_free ? now : f->dma_free;
-    uint64_t taken = sim_bytes_ps(bytes != 0 ? bytes : 1, m->dma_byte);
-    f->dma_free = start + taken;
-    note_transfer(f, start, taken, bytes);
+    uint64_t taken, start = sim_dma_take(f, bytes, &taken);
     if (t != NULL) {
-        *t = (struct transfer){a, bytes};
+        *t = (struct transfer){a, covered};
     }
-    if (t != NULL && sim_clock_at(f->clock, start + m->dma, transferred, t, true)) {
+    if (t != NULL &&
+        sim_clock_at(f->clock, start + sim_machine(f->clock)->dma, transferred, t, true)) {
         a->transfers++;
         return;
     }
     free(t);
-    a->deposited += bytes; /* at once, since memory is short: nothing is lost but time */
+    a->deposited += covered; /* at once, since memory is short: nothing is lost but time */
 }
 
 /* ---- a source of the receive machine ---- */
@@ -74,20 +71,32 @@ static struct arrival *arrival_of(struct rx_machine *m)
     return container_of(m, struct arrival, m);
 }
 
+/* How many of the first n bytes there is room for. */
+static uint64_t fitting(const struct arrival *a, uint64_t n)
+{
+    return n < a->m.rx->room ? n : a->m.rx->room;
+}
+
 /* Has the engine write what has arrived; the end of a message that writes to host memory comes with
- * the last of it. */
+ * the last of it, that of another one with a transfer that tells of it. What handlers have written
+ * is theirs to tell. */
 static void deposit(struct arrival *a)
 {
     bool writes = a->m.rx->sink == RX_DEPOSIT;
     if (writes && a->arrived > a->issued) {
-        uint64_t bytes = a->arrived - a->issued;
+        uint64_t from = a->issued, bytes = fitting(a, a->arrived) - fitting(a, from);
         a->issued = a->arrived;
-        issue(a, bytes);
+        if (bytes != 0) {
+            issue(a, bytes, a->arrived - from);
+        } else {
+            a->deposited += a->arrived - from;
+        }
     }
-    bool alone = !writes || a->length == 0;
+    a->handled |= a->m.rx->sink == RX_PACKETS;
+    bool alone = !a->handled && (!writes || fitting(a, a->length) == 0);
     if (alone && !a->told && a->arrived == a->length) {
         a->told = true;
-        issue(a, 0);
+        issue(a, 1, 0);
     }
 }
 
@@ -175,6 +184,7 @@ static enum rx_step sim_header(struct nic_peer *np, struct fabric_rx *rx)
     rx->behind = behind && !engine_keeps_order(a);
     enum rx_step step = a->peer->fabric->setup.up->rx_header(np, rx);
     rx->behind = behind;
+    a->handled |= step == RX_WAIT;
     if (step == RX_GO && a->m.status == FABRIC_OK) {
         a->deposits = rx->sink == RX_DEPOSIT || a->channel->class == FABRIC_RESPONSE;
         if (a->deposits) {

@@ -38,14 +38,15 @@ enum { SIM_PROCESSES_MOST = 1024 }; /* that a rank may have forked and that have
 
 /* The machine that every rank is: times in ps, of a byte in 1e-6 ps. */
 struct sim_machine {
-    uint64_t o;             /* of the host, to start an operation */
-    uint64_t o_receive;     /* of the host, for a message that has come */
-    uint64_t g;             /* between two packets, or messages, that a NIC sends */
-    uint64_t byte;          /* of a byte on a cable */
-    uint64_t match, cam;    /* after the last byte: of a message's first packet, of others */
-    uint64_t dma, dma_byte; /* latency; time that a byte takes the DMA engine */
-    uint64_t look;          /* of a look of the program at nothing */
-    uint64_t handler;       /* of a handler without device code */
+    uint64_t o;               /* of the host, to start an operation */
+    uint64_t o_receive;       /* of the host, for a message that has come */
+    uint64_t g;               /* between two packets, or messages, that a NIC sends */
+    uint64_t byte;            /* of a byte on a cable */
+    uint64_t match, cam;      /* after the last byte: of a message's first packet, of others */
+    uint64_t dma, dma_byte;   /* latency; time that a byte takes the DMA engine */
+    uint64_t host, host_byte; /* of host memory: latency of the program's access; of a byte */
+    uint64_t look;            /* of a look of the program at nothing */
+    uint64_t handler;         /* of a handler without device code */
     uint32_t hpus;
     uint32_t clock_mhz; /* of an HPU */
     uint32_t timing;    /* number of the table of rv32_timings[] that counts its cycles */
@@ -239,9 +240,13 @@ static inline struct sim_span *sim_spans_of(const struct sim_segment *s, uint32_
     return (struct sim_span *)((uintptr_t)s + s->spans_at) + rank * s->spans;
 }
 
+/* The time of bytes, rounded to the nearest picosecond, a half to the even one
+ * (docs/network-model.md). */
 static inline uint64_t sim_bytes_ps(uint64_t bytes, uint64_t byte)
 {
-    return (uint64_t)((unsigned __int128)bytes * byte / 1000000);
+    unsigned __int128 product = (unsigned __int128)bytes * byte;
+    uint64_t ps = (uint64_t)(product / 1000000), rest = (uint64_t)(product % 1000000);
+    return ps + (rest > 500000 || (rest == 500000 && ps % 2 == 1));
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "fabric/sim/note.h"
+#include "fabric/sim/dma.h"
 #include "fabric/sim/receive.h"
 #include "fabric/sim/send.h"
 
@@ -361,7 +362,7 @@ static void sim_hpus(struct fabric *fabric, struct fabric_hpus *hpus)
 {
     struct sim_fabric *f = sim_of(fabric);
     const struct sim_machine *m = sim_machine(f->clock);
-    *hpus = (struct fabric_hpus){m->hpus, m->clock_mhz, m->handler, m->look};
+    *hpus = (struct fabric_hpus){m->hpus, m->clock_mhz, m->handler, m->look, m->dma};
 }
 
 static void sim_took(struct fabric *fabric, const struct fabric_took *t)
@@ -381,7 +382,10 @@ static const struct fabric_time sim_time = {.nid = sim_nid,
                                             .fence = sim_fence,
                                             .compute = sim_compute,
                                             .hpus = sim_hpus,
-                                            .took = sim_took};
+                                            .took = sim_took,
+                                            .dma = sim_dma,
+                                            .written = sim_dma_written,
+                                            .touch = sim_touch};
 
 static const struct fabric_home sim_home = {.doorbell = sim_doorbell,
                                             .stats = sim_stats,

@@ -40,6 +40,7 @@ struct arrival {
     unsigned transfers; /* of the DMA engine that are under way */
     bool begun, over;
     bool deposits; /* its header is done, and it writes to host memory at the end */
+    bool handled;  /* a handler has run for it, and the NIC has its end told (timed_told()) */
     bool told;     /* the DMA transfer that tells of its end was issued */
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint8_t *payload;
@@ -84,6 +85,7 @@ struct sim_fabric {
     struct list departures;
     bool egress_due;
     uint64_t egress_free, dma_free; /* when the port, the engine take the next */
+    uint64_t written;               /* when all that handlers have written is in host memory */
     uint64_t ingress_free;          /* when the receiving side takes the next message */
     struct sim_taking *taking;      /* by rank and class */
     uint64_t messages, waiting;     /* that were sent; of these that have not begun to leave */

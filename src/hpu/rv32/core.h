@@ -117,6 +117,8 @@ struct rv32_core {
     struct rv32_result result;
     rv32_ecall *ecall;
     rv32_late *late; /* NULL: the budget is never extended */
+    /* called before each atomic, where core->left is the cycles that are left; NULL: not */
+    void (*point)(struct rv32_core *core, void *context);
     void *ecall_context;
     bool exact;    /* a division whose result C leaves undefined ends the program */
     bool reserved; /* LR has made a reservation */

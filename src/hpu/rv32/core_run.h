@@ -293,6 +293,7 @@ csr:
     NEXT();
 
 atomic:
+    core->left = left;
     if (!run_atomic(core, ip)) {
         goto fault;
     }

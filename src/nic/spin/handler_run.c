@@ -21,6 +21,7 @@
 #include "nic/spin/packets.h"
 #include "nic/spin/telemetry.h"
 #include "nic/spin_calls.h"
+#include "nic/timed.h"
 #include "nic/wait.h"
 
 #include <errno.h>
@@ -177,7 +178,8 @@ const struct hpu_sched_ops nic_sched_ops = {
 
 int handlers_prepare(struct nic *nic)
 {
-    int64_t budget = nic->process->options.number[OPT_HANDLER_BUDGET_US] * 1000;
+    int64_t budget = nic->time == NULL ? nic->process->options.number[OPT_HANDLER_BUDGET_US] * 1000
+                                       : TIMED_PATIENCE_NS;
     fault_refresh();
     if (nic->watchdog == NULL && budget != 0) {
         nic->watchdog = hpu_watchdog_start(nic->hpus, budget);
@@ -227,6 +229,7 @@ bool handlers_start(struct rx *rx)
     set_lengths(rx);
     run->deposit = h->payload == NULL;
     run->progress = 0;
+    run->told = 0;
     run->stalled = 0;
     run->begun = nic->sched != NULL ? nic->now() : 0;
     run->outstanding = 0;
@@ -253,6 +256,7 @@ bool handlers_start(struct rx *rx)
     env->outputs = nic->stats->outputs;
     env->output_count = PTL_NUM_HPUS;
     env->engine = nic->dma_engine;
+    env->timed = nic->time != NULL ? nic->sched : NULL;
     env->ops = &handler_ops;
     env->owner = run;
     env->awaited = NULL;

@@ -29,6 +29,7 @@
 #include "nic/spin/handler_run.h"
 #include "nic/spin/packets.h"
 #include "nic/spin_calls.h"
+#include "nic/timed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -444,12 +445,10 @@ static void conclude(struct rx *rx)
     }
 }
 
-enum rx_step handlers_completion(struct rx *rx)
+/* Waits for the payload handlers and runs the completion handler. */
+static enum rx_step last_calls(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    if (run->completion_done) {
-        return RX_GO;
-    }
     if (run->outstanding != 0) {
         rx->f.elsewhere = true;
         return RX_WAIT;
@@ -473,6 +472,22 @@ enum rx_step handlers_completion(struct rx *rx)
         }
     }
     rx->f.elsewhere = false;
+    return RX_GO;
+}
+
+enum rx_step handlers_completion(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    if (run->completion_done) {
+        return RX_GO;
+    }
+    enum rx_step step = run->told == 0 ? last_calls(rx) : RX_GO;
+    if (step != RX_GO) {
+        return step;
+    }
+    if (run->nic->time != NULL && !timed_told(rx)) {
+        return RX_WAIT;
+    }
     run->completion_done = true;
     conclude(rx);
     return RX_GO;

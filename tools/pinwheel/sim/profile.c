@@ -37,6 +37,8 @@ static const struct parameter parameters[] = {
     {"cam", "\"2ns\"", PS, AT(cam), 0, LONGEST},
     {"dma_latency", "\"250ns\"", PS, AT(dma), 0, LONGEST},
     {"dma_byte", "\"15.6ps\"", BYTE, AT(dma_byte), 0, SLOWEST},
+    {"host_latency", "\"51ns\"", PS, AT(host), 0, LONGEST},
+    {"host_byte", "\"6.667ps\"", BYTE, AT(host_byte), 0, SLOWEST},
     {"look", "\"20ns\"", PS, AT(look), 1000, LONGEST},
     {"handler", "\"10ns\"", PS, AT(handler), 0, LONGEST},
     {"hpus", "4", COUNT, AT(hpus), 1, SIM_HPUS},
@@ -51,7 +53,8 @@ enum { PARAMETERS = sizeof(parameters) / sizeof(parameters[0]), PSPIN = 0, ARM =
  * cluster of 32 cores behind the bus. */
 #define PAPER                                                                                      \
     .o = 65000, .g = 6700, .byte = 20000000, .match = 30000, .cam = 2000, .look = 20000,           \
-    .handler = 10000, .hpus = 4, .clock_mhz = 2500, .timing = ARM
+    .host = 51000, .host_byte = 6667000, .handler = 10000, .hpus = 4, .clock_mhz = 2500,           \
+    .timing = ARM
 
 static const struct {
     const char *name;
@@ -77,6 +80,8 @@ static const struct {
       .cam = 2000,
       .dma = 250000,
       .dma_byte = 15600000,
+      .host = 51000,
+      .host_byte = 6667000,
       .look = 20000,
       .handler = 10000,
       .hpus = 32,
