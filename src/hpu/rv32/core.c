@@ -232,10 +232,6 @@ static bool run_atomic(struct rv32_core *core, const struct rv32_cell *ip)
 {
     const struct rv32_timing *t = core->program->timing;
     uint32_t address = core->x[ip->rs1], operand = core->x[ip->rs2];
-    if (__builtin_expect(core->point != NULL, 0)) {
-        core->left += core->program->rest[ip - core->program->cells].cycles;
-        core->point(core, core->ecall_context);
-    }
     unsigned rights = ip->op == RV32_LR ? RV32_READ : RV32_READ | RV32_WRITE;
     struct rv32_region *r = find_word(core, ip->rs1, address, rights);
     if (r == NULL || address % 4 != 0) {

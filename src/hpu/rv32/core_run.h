@@ -293,7 +293,10 @@ csr:
     NEXT();
 
 atomic:
-    core->left = left;
+    if (__builtin_expect(core->point != NULL, 0)) {
+        core->left = left + p->rest[ip - p->cells].cycles;
+        core->point(core, core->ecall_context);
+    }
     if (!run_atomic(core, ip)) {
         goto fault;
     }
