@@ -99,6 +99,34 @@ hpus() {
     task yield 741940
 }
 
+# Each action of the table, discrete, in ns: a put of 8 B is ready at its target after o 65, L_dma
+# 250, two cables and a switch 116.8, 7 bytes 0.14 and match 30, 461.94 in all; an answer goes back
+# through 116.8, its bytes and 30.
+actions() {
+    action() {
+        same "action $1" "$2" "$(sim -n 2 --quiet "${@:3}" "$programs/simnic_actions" "$1" 2>&1)"
+    }
+    action put 711940      # 461.94 + L_dma
+    action vector 711940
+    action oneself 711940
+    action zero 711800     # a byte less than 8
+    action send 315000     # o + L_dma: its only packet leaves
+    action triggered 646940 # as a put, without o
+    # 711.94 + 116.8 + 30, and L_dma for the ack
+    action ack 1108740
+    # the request 65 + 250 + 116.8 + 30, the reply L_dma 250 later; it is back after 116.94 + 30 + 250
+    action got 711800
+    action get 1108740
+    # the same behind a request of 8 B
+    action fetch 1108880
+    action swap 1108880
+    action late 0          # the message has come before: at once
+    action invoke 260000   # the handler 10, L_dma to tell the host
+    action put 311940 --nic integrated
+    action ack 508740 --nic integrated
+    action get 508740 --nic integrated
+}
+
 # Device code on several HPUs: a lock waits, and additions without it are lost, alike in each run.
 spins() {
     on() {
