@@ -145,7 +145,8 @@ static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
     memcpy(p->header, d->header, FABRIC_HEADER);
     sim_clock_sent(f->clock, p->time);
     d->moved = rc == 0 ? d->moved + n : d->length;
-    return rc == 0 ? FABRIC_OK : d->tx->fault != FABRIC_OK ? d->tx->fault : FABRIC_SEGV;
+    enum fabric_status fault = d->tx != NULL ? d->tx->fault : FABRIC_OK;
+    return rc == 0 ? FABRIC_OK : fault != FABRIC_OK ? fault : FABRIC_SEGV;
 }
 
 static void end_departure(struct departure *d, enum fabric_status status)
