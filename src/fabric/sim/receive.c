@@ -6,6 +6,7 @@
 #include "fabric/sim/receive.h"
 
 #include "fabric/sim/dma.h"
+#include "fabric/sim/note.h"
 #include "fabric/sim/send.h"
 
 #include <stdlib.h>
