@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/reason.h"
-#include "fabric/sim/note.h"
 #include "fabric/sim/dma.h"
+#include "fabric/sim/note.h"
 #include "fabric/sim/receive.h"
 #include "fabric/sim/send.h"
 
