@@ -113,6 +113,7 @@ struct fabric_rx {
     bool matched;
     /* earlier messages of the channel are in progress: rx_done may only be called after theirs */
     bool behind;
+    bool in_order;   /* the fabric itself keeps what it writes of the message behind those */
     uint64_t number; /* increases from one message of the channel to the next */
 
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;

@@ -8,13 +8,14 @@
  *   - Messages end in that order: completion handlers, events, counts, acks and replies, and with
  *     them the use of their entries.
  *   - Header and payload handlers run as packets come, but an entry has one message of a sender at
- *     a time: the next one at that entry waits until the first has ended. A message that would
+ *     a time: the next one at that entry waits until the handlers of the first have ended, and, but
+ *     in virtual time, until the first has. A message that would
  *     match a use-once entry which an earlier one has reserved waits as well: the handlers may
  *     still leave that entry in its list.
  *   - The NIC writes the data of a message before those of earlier messages only if the NI has not
  *     promised PTL_TOTAL_DATA_ORDERING and the earlier ones neither read nor write any of the same
- *     bytes; or if the sender needs no order (PTL_MD_UNORDERED). Data that must wait stay in the
- *     fabric.
+ *     bytes; or if the sender needs no order (PTL_MD_UNORDERED), or the fabric keeps it
+ *     (fabric_rx.in_order). Data that must wait stay in the fabric.
  *   - Atomics wait for their turn, and so do gets, whose data are read when they end.
  *
  * The data of replies go to the initiator's memory as they come.
@@ -27,10 +28,17 @@ static bool is_before(const struct rx *other, const struct rx *rx)
     return other->at.le != NULL && other->f.number < rx->f.number;
 }
 
+/* In virtual time a message whose handlers have ended may still wait to tell the host so. */
+static bool only_tells(const struct rx *rx)
+{
+    return rx->run != NULL && rx->run->told != 0;
+}
+
 static bool behind_entry(const struct rx *rx)
 {
     const struct rx *other = rx->peer->rx[rx->class];
-    while (other != NULL && !(is_before(other, rx) && other->at.le == rx->at.le)) {
+    while (other != NULL &&
+           !(is_before(other, rx) && other->at.le == rx->at.le && !only_tells(other))) {
         other = other->beside;
     }
     return other != NULL;
@@ -76,7 +84,7 @@ static bool overlap(struct range a, struct range b)
 /* Whether the data of a message may be written although earlier messages are in progress. */
 static bool may_write(const struct rx *rx)
 {
-    if (rx->m->silent != 0) {
+    if (rx->m->silent != 0 || rx->f.in_order) {
         return true;
     }
     if ((rx->at.ni->limits.features & PTL_TOTAL_DATA_ORDERING) != 0) {

@@ -149,12 +149,8 @@ static void host_takes(const struct arrival *a)
 static void sim_over(struct rx_machine *m)
 {
     struct arrival *a = arrival_of(m);
-    struct list *arrivals = &a->channel->arrivals;
     host_takes(a);
     leave_channel(a);
-    for (struct list *l = arrivals->next; l != arrivals; l = l->next) {
-        container_of(l, struct arrival, link)->m.turn = false;
-    }
 }
 
 static const struct rx_source_ops sim_source = {sim_here, sim_pass, sim_settle, sim_over};
@@ -181,10 +177,8 @@ static bool engine_keeps_order(const struct arrival *a)
 static enum rx_step sim_header(struct nic_peer *np, struct fabric_rx *rx)
 {
     struct arrival *a = current;
-    bool behind = rx->behind;
-    rx->behind = behind && !engine_keeps_order(a);
+    rx->in_order = engine_keeps_order(a);
     enum rx_step step = a->peer->fabric->setup.up->rx_header(np, rx);
-    rx->behind = behind;
     a->handled |= step == RX_WAIT;
     if (step == RX_GO && a->m.status == FABRIC_OK) {
         a->deposits = rx->sink == RX_DEPOSIT || a->channel->class == FABRIC_RESPONSE;
@@ -220,7 +214,7 @@ static bool go_on(struct arrival *a, bool first, bool *moved)
         begin(a);
         *moved = true;
     }
-    if (!first && (a->m.turn || a->m.phase == RX_DONE)) {
+    if (!first && a->m.phase == RX_DONE) {
         return false;
     }
     if (a->deposits) {
