@@ -16,6 +16,7 @@
 #include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { END_MS = 2000 };
 
@@ -172,8 +173,8 @@ static void await_end(pid_t pid)
     }
 }
 
-/* Another process of the rank finds the signal at the time at which it was sent. */
-static void note_signal(pid_t pid, int signal)
+/* The record of another process of the rank; NULL: it is none. */
+static struct sim_rank *find_other(pid_t pid)
 {
     struct sim_segment *s = virtual_clock->segment;
     uint32_t host = sim_host(s, virtual_clock->rank);
@@ -181,20 +182,53 @@ static void note_signal(pid_t pid, int signal)
         struct sim_rank *r = &s->rank[i == s->processes ? host : sim_child(s, host) + i];
         if (r != virtual_clock->me && atomic_load(&r->taken) != 0 &&
             atomic_load(&r->pid) == (uint32_t)pid) {
-            r->signal = (uint32_t)signal;
+            return r;
         }
     }
+    return NULL;
+}
+
+/* Another process finds a signal at the time at which it was sent. */
+static void note_signal(struct sim_rank *other, int signal)
+{
+    if (signal == SIGSTOP) {
+        atomic_store(&other->stopped, 1);
+    } else if (signal == SIGCONT) {
+        atomic_store(&other->stopped, 0);
+    } else {
+        other->signal = (uint32_t)signal;
+    }
+}
+
+static void stop_now(void)
+{
+    REAL(kill)(getpid(), SIGSTOP);
+}
+
+SHOWN int raise(int signal)
+{
+    if (signal != SIGSTOP || !virtual_in()) {
+        return REAL(raise)(signal);
+    }
+    sim_clock_stop(virtual_clock, stop_now);
+    return 0;
 }
 
 SHOWN int kill(pid_t pid, int signal)
 {
+    if (pid == getpid() && signal == SIGSTOP) {
+        return raise(signal);
+    }
     int rc = REAL(kill)(pid, signal);
     int error = errno;
     if (rc == 0 && signal != 0 && virtual_in()) {
         if (signal == SIGKILL && pid > 0) {
             await_end(pid);
         }
-        note_signal(pid, signal);
+        struct sim_rank *other = find_other(pid);
+        if (other != NULL) {
+            note_signal(other, signal);
+        }
         virtual_stir();
     }
     errno = error;

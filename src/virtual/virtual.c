@@ -50,6 +50,19 @@ __attribute__((destructor)) static void leave(void)
 
 /* ---- time ---- */
 
+/* The NIC does what the program's last calls have made possible, which over other fabrics its own
+ * thread does. */
+static void let_nic_work(struct sim_clock *c)
+{
+    if (c->nic != NULL && c->happened != NULL) {
+        c->lock(c->nic);
+        c->passing = true; /* nothing that happens there lets time pass */
+        c->happened(c->taker);
+        c->unlock(c->nic);
+        c->passing = false;
+    }
+}
+
 uint64_t virtual_now(void)
 {
     return virtual_clock->now + virtual_clock->debt;
@@ -58,6 +71,7 @@ uint64_t virtual_now(void)
 bool virtual_sleep(uint64_t end)
 {
     struct sim_clock *c = virtual_clock;
+    let_nic_work(c);
     uint64_t start = c->now + c->debt;
     c->debt = 0;
     do {
@@ -145,6 +159,7 @@ enum virtual_end virtual_await(bool (*holds)(void *arg), void *arg, uint64_t end
             continue;
         }
         what = what == NULL && virtual_strangers ? "a thread" : what;
+        let_nic_work(c);
         sim_clock_wait(c, end, what != NULL ? SIM_TASK_ANYBODY : SIM_TASK_OTHERS, SIM_OUTSIDE,
                        false);
         interrupted = me->interrupted;

@@ -252,8 +252,14 @@ programs() {
     esac
     folder=$(mktemp -d)
     mkfifo "$folder/fifo"
-    ( sleep 0.1; echo; ) > "$folder/fifo" &
-    said=$(sim sh -c 'exec "$0" outside < "$1"' "$p" "$folder/fifo" 2>&1)
+    # Lines come one by one after it has said so; it waits for some of them.
+    sim sh -c 'exec "$0" outside < "$1"' "$p" "$folder/fifo" > "$folder/said" 2>&1 &
+    exec 5> "$folder/fifo"
+    until grep -q reads "$folder/said"; do sleep 0.05; done
+    for i in {1..20}; do echo >&5; sleep 0.02; done
+    exec 5>&-
+    wait $!
+    said=$(< "$folder/said")
     rm -r "$folder"
     case $said in
     *"irreproducible: rank 0 went on for a pipe from outside of the job"*) ;;

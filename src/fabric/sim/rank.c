@@ -110,6 +110,7 @@ static void await_turn(struct sim_clock *c)
         }
     }
     c->until = me->until;
+    c->now = me->not_before > c->now ? me->not_before : c->now;
     for (uint32_t i = 0; i < me->in_count && c->take != NULL; i++) {
         c->take(c->taker, &me->in[i]);
     }
@@ -125,6 +126,19 @@ void sim_clock_hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
     me->silence = why == SIM_POLLS ? c->now - c->last : 0;
     atomic_store(&me->turn, SIM_IDLE);
     run_others(c);
+    await_turn(c);
+}
+
+void sim_clock_stop(struct sim_clock *c, void (*stop)(void))
+{
+    struct sim_rank *me = c->me;
+    me->now = me->next = c->now;
+    me->stirs++;
+    me->stirred = c->now;
+    atomic_store(&me->stopped, 1);
+    atomic_store(&me->turn, SIM_IDLE);
+    run_others(c);
+    stop();
     await_turn(c);
 }
 
@@ -351,6 +365,8 @@ struct sim_rank *sim_clock_reserve(struct sim_clock *c)
         }
         r->now = r->next = c->now + c->debt;
         r->opened = r->closed = r->fence = r->look_at = SIM_NEVER;
+        r->not_before = 0;
+        atomic_store(&r->stopped, 0);
         r->outside = r->in_count = r->out_count = 0;
         r->waits = SIM_COMPUTES;
         atomic_store(&r->left, 0);

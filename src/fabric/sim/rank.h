@@ -110,6 +110,9 @@ void sim_clock_hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why);
  * 0 if there is none, and by the child, which waits for its turn, with `child` set. */
 struct sim_rank *sim_clock_reserve(struct sim_clock *c);
 void sim_clock_forked(struct sim_clock *c, struct sim_rank *place, uint32_t pid, bool child);
+/* sim_clock_stop() hands the turn over, has stop() stop the process, and returns when another one
+ * has had it go on. */
+void sim_clock_stop(struct sim_clock *c, void (*stop)(void));
 /* sim_clock_leave() says that the process is about to end. */
 void sim_clock_leave(struct sim_clock *c);
 /* sim_clock_look() says that the program looks at nothing. After SIM_LOOKS of these in a row

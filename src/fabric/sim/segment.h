@@ -153,8 +153,12 @@ struct sim_rank {
     uint64_t finds;      /* looks that found something */
     char outside_of[32]; /* what one of `look_outside` has found first */
     uint64_t silence;    /* how long it has looked at nothing */
-    uint32_t signal;     /* that another process of the rank has sent to it; 0: none */
-    uint32_t forks;      /* of the processes of this rank: where to look for a place */
+    /* Another process of the rank has stopped it, or it did so itself: it gets no turn. It goes on
+     * no sooner than at `not_before`. */
+    _Atomic uint32_t stopped;
+    uint64_t not_before;
+    uint32_t signal; /* that another process of the rank has sent to it; 0: none */
+    uint32_t forks;  /* of the processes of this rank: where to look for a place */
     /* The address of its NIC, since `opened` until `closed`: others may read it from a time on that
      * is later by the network's lookahead. */
     uint64_t opened, closed;

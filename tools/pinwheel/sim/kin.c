@@ -44,7 +44,8 @@ static uint64_t next_of(const struct coordinator *c, uint32_t place)
 {
     const struct player *p = &c->players[place];
     uint64_t next = p->gone ? SIM_NEVER : rank_of(c, place)->next;
-    return p->count != 0 && p->coming[0].time < next ? p->coming[0].time : next;
+    next = p->count != 0 && p->coming[0].time < next ? p->coming[0].time : next;
+    return p->stopped && !p->gone ? SIM_NEVER : next;
 }
 
 /* ---- ends ---- */
@@ -147,6 +148,25 @@ static void find_new(struct coordinator *c, uint32_t host)
     }
 }
 
+/* Notes that a process was stopped or goes on; true: one of both. */
+static bool note_stop(struct coordinator *c, uint32_t place, uint64_t time)
+{
+    struct sim_rank *r = rank_of(c, place);
+    struct player *p = &c->players[place];
+    bool stopped = atomic_load(&r->stopped) != 0, changed = stopped != p->stopped;
+    if (changed && !stopped) {
+        r->not_before = time > r->now ? time : r->now;
+        r->next = r->next < r->not_before ? r->not_before : r->next;
+        r->look_at = r->outside != SIM_INSIDE ? r->not_before : r->look_at;
+        r->next = r->look_at < r->next ? r->look_at : r->next;
+    }
+    if (changed && stopped) {
+        turns_await_stop(c, place); /* whoever looks finds it so */
+    }
+    p->stopped = stopped;
+    return changed;
+}
+
 /* Tells those of a rank of what one of them did at a time; some may have died of it. */
 static void tell_kin(struct coordinator *c, uint32_t who, uint64_t time)
 {
@@ -160,6 +180,8 @@ static void tell_kin(struct coordinator *c, uint32_t who, uint64_t time)
         }
         if (p->turn == TURN_IDLE && kin_ended(c, i)) {
             kin_note_end(c, i);
+            turns_due(c, i);
+        } else if (note_stop(c, i, time)) {
             turns_due(c, i);
         } else if (r->outside != SIM_INSIDE || r->signal != 0) {
             have_look(c, i, time, false);
@@ -209,6 +231,9 @@ void kin_stir(struct coordinator *c)
         uint32_t i = c->back.rank[k], host = sim_host(c->segment, i);
         const struct sim_rank *r = rank_of(c, i);
         note_anybody(c, i);
+        if (note_stop(c, i, r->now)) {
+            turns_due(c, i);
+        }
         if (!has_kin(c)) {
             continue;
         }

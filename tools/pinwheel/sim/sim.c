@@ -90,7 +90,7 @@ static const struct args_option sim_options[] = {
     {"-n", "N", "number of ranks, 1 to 4096 (default 1)", ARGS_NUMBER, AT(launch.size), 1,
      SIM_RANKS_MOST},
     {"--processes", "N",
-     "processes that each rank may have forked and that live at once, 0 to 1024 (default 16, and 2 "
+     "processes that each rank may have forked and that live at once, 0 to 1024 (default 32, and 2 "
      "beyond 64 ranks)",
      ARGS_NUMBER, AT(setup.processes), 0, SIM_PROCESSES_MOST},
     {"--nic", PROFILE_NAMES,
@@ -317,7 +317,7 @@ int command_sim(int argc, char **argv)
                           .hop = 50000,
                           .cable = 33400,
                           .seed = 1},
-                  .processes = 16},
+                  .processes = 32},
     };
     net_spec_parse(&s.setup.spec, "fattree:radix=36", error);
     s.sweep.nics = 1;

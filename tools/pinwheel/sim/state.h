@@ -41,6 +41,7 @@ struct player {
     uint64_t due;   /* the time of its item in the heap of them; SIM_NEVER: it has none */
     uint32_t stirs; /* of its record, that its kin was told of */
     uint32_t forks; /* of the record of a rank: when its places were looked at last */
+    bool stopped;   /* it gets no turn */
     bool anybody;   /* it waits for what may come from outside of the job */
 };
 

@@ -26,7 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SILENCE_S = 10, RANKS_PER_S = 50, BLOCKED_NS = 200000 };
+enum { SILENCE_S = 10, RANKS_PER_S = 50, BLOCKED_NS = 200000, STOP_MS = 200 };
 /* between two looks at children, whose ends the launcher does not see */
 enum { DEATH_NS = 10000000 };
 
@@ -44,6 +44,7 @@ void turns_due(struct coordinator *c, uint32_t rank)
     struct player *p = &c->players[rank];
     uint64_t next = p->gone ? SIM_NEVER : rank_of(c, rank)->next;
     next = p->count != 0 && p->coming[0].time < next ? p->coming[0].time : next;
+    next = atomic_load(&rank_of(c, rank)->stopped) != 0 && !p->gone ? SIM_NEVER : next;
     if (p->turn != TURN_IDLE || next == p->due) {
         return;
     }
@@ -171,8 +172,8 @@ static void take_ends(struct coordinator *c)
     c->exits_seen = exits;
 }
 
-/* Whether a process sleeps in the kernel, or is stopped. */
-static bool sleeps(uint32_t pid)
+/* Whether a process is in one of the states that /proc has letters for. */
+static bool is_in(uint32_t pid, const char *states)
 {
     char path[32], text[256];
     snprintf(path, sizeof(path), "/proc/%u/stat", pid);
@@ -183,7 +184,20 @@ static bool sleeps(uint32_t pid)
     }
     text[n > 0 ? n : 0] = '\0';
     const char *name_end = strrchr(text, ')');
-    return name_end != NULL && name_end[1] == ' ' && strchr("SDTt", name_end[2]) != NULL;
+    return name_end != NULL && name_end[1] == ' ' && strchr(states, name_end[2]) != NULL;
+}
+
+static bool sleeps(uint32_t pid)
+{
+    return is_in(pid, "SDTt");
+}
+
+void turns_await_stop(const struct coordinator *c, uint32_t rank)
+{
+    uint32_t pid = atomic_load(&rank_of(c, rank)->pid);
+    for (int ms = 0; ms < STOP_MS && !is_in(pid, "TtZX"); ms++) {
+        sys_nap(1000000);
+    }
 }
 
 /* Lets others run in the place of ranks that sleep. */

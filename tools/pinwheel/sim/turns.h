@@ -14,6 +14,8 @@ void turns_take(struct coordinator *c);
  * turn, as soon as one of the places is free. */
 void turns_expect(struct coordinator *c, uint32_t rank);
 void turns_give(struct coordinator *c, uint32_t rank);
+/* turns_await_stop() waits until a process that was stopped is. */
+void turns_await_stop(const struct coordinator *c, uint32_t rank);
 /* turns_await() waits until all turns are over; c->back then has whose they were. False: the job
  * is over. */
 bool turns_await(struct coordinator *c);
