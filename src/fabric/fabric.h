@@ -98,7 +98,7 @@ struct fabric_rx {
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint64_t length;
     const void *first; /* the first packet, after rx_header has returned RX_FIRST; else NULL */
-    bool torn; /* the payload will not come: the NIC runs no handlers for the message */
+    bool torn;         /* the payload will not come: the NIC runs no handlers for the message */
     bool last; /* no message has come behind it yet: its sender may be waiting for the answer */
 
     /* Kept packets: the NIC still uses the payload from byte `held` on; FABRIC_HELD_NOTHING: none
