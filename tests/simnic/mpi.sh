@@ -82,8 +82,6 @@ says() {
 
 refused() {
     over portals
-    says 1 "rank 1 ended without MPI_Init" sim -n 3 --quiet "$program" never
-    says 1 "rank 1 ended without MPI_Finalize" sim -n 3 --quiet "$program" leaves
     says 5 "rank 1 exited with status 5" sim -n 3 --quiet "$program" dies 5
     says 137 "rank 1 was ended by signal 9" sim -n 3 --quiet "$program" killed
     says 7 "rank 1 aborted the job with code 7" sim -n 3 --quiet "$program" abort 7
