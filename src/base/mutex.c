@@ -11,11 +11,6 @@ bool (*mutex_pass)(void);
 
 void mutex_wait(struct mutex *m)
 {
-    while (mutex_pass != NULL && mutex_pass()) {
-        if (mutex_try(m)) {
-            return;
-        }
-    }
     for (int i = 0; i < SPINS; i++) {
         uint32_t word = atomic_load_explicit(&m->word, memory_order_relaxed);
         if (word == 0 && atomic_compare_exchange_strong_explicit(
@@ -23,6 +18,11 @@ void mutex_wait(struct mutex *m)
             return;
         }
         cpu_pause();
+    }
+    while (mutex_pass != NULL && mutex_pass()) {
+        if (mutex_try(m)) {
+            return;
+        }
     }
     /* A thread that has slept cannot know whether others still sleep: it takes the mutex in the
      * state AWAITED, so that giving it wakes one more. */

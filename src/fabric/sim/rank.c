@@ -281,10 +281,13 @@ static struct sim_clock *preloaded(void)
     return c != NULL && c->version == SIM_CLOCK_VERSION && c->bytes == sizeof(*c) ? c : NULL;
 }
 
-/* Another thread has a mutex while time passes for it. */
+/* Another thread has a mutex while time passes for it. Threads that are not simulated, the
+ * watchdog's for instance, take mutexes in no time: nobody lets time pass for these, nor do they
+ * for others. */
 static bool pass_for_mutex(void)
 {
-    if (own == NULL || own->passing) {
+    if (own == NULL || own->passing || own->tasks == NULL || own->tasks->next == NULL ||
+        own->running->thread != (pid_t)SYS_CALL(SYS_gettid)) {
         return false;
     }
     sim_clock_wait(own, own->now + own->debt + MUTEX_PS, SIM_TASK_TIME, SIM_COMPUTES, false);
@@ -347,6 +350,7 @@ struct sim_clock *sim_clock_make(bool *again)
     *again = atomic_load(&c->me->turn) == SIM_RUN;
     c->now = c->me->now;
     c->until = *again ? c->me->until : 0;
+    c->main.thread = (pid_t)SYS_CALL(SYS_gettid);
     c->tasks = c->running = &c->main;
     return c;
 }
@@ -394,6 +398,7 @@ void sim_clock_forked(struct sim_clock *c, struct sim_rank *place, uint32_t pid,
         c->debt = c->until = 0;
         c->tasks = c->running;
         c->running->next = NULL;
+        c->running->thread = (pid_t)SYS_CALL(SYS_gettid);
         c->take = NULL;
         c->happened = NULL;
         c->taker = c->nic = NULL;

@@ -8,6 +8,8 @@
 
 #include "fabric/sim/segment.h"
 
+#include <sys/types.h>
+
 struct sim_event {
     uint64_t time, serial;
     void (*happen)(void *arg);
@@ -23,6 +25,7 @@ enum sim_task_waits { SIM_TASK_TIME, SIM_TASK_NIC, SIM_TASK_OTHERS, SIM_TASK_ANY
 struct sim_task {
     struct sim_task *next; /* in the order of their numbers */
     uint64_t number;
+    pid_t thread;
     uint64_t wake; /* it goes on at that time; SIM_NEVER: not by itself */
     enum sim_task_waits waits;
     enum sim_wait why;

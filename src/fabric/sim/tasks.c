@@ -223,6 +223,7 @@ void sim_task_begin(struct sim_clock *c, struct sim_task *t)
 
 void sim_task_enter(struct sim_clock *c, struct sim_task *t)
 {
+    t->thread = (pid_t)SYS_CALL(SYS_gettid);
     await_clock(t);
     t->wake = SIM_NEVER;
 }
