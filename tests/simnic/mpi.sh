@@ -84,7 +84,6 @@ refused() {
     over portals
     says 5 "rank 1 exited with status 5" sim -n 3 --quiet "$program" dies 5
     says 137 "rank 1 was ended by signal 9" sim -n 3 --quiet "$program" killed
-    says 7 "rank 1 aborted the job with code 7" sim -n 3 --quiet "$program" abort 7
     says 0 "rank 0 asks for more processes (MPI_Comm_spawn)" sim -n 2 --quiet "$program" spawn
     says 0 "no MPI program" sim --pmix -n 2 --quiet echo "no MPI program"
     over stock
