@@ -165,20 +165,30 @@ def reproduce(*arguments, status):
     return run
 
 
-def figures():
-    """The figure that is reproduced is, and what is expected is what the calculator says."""
+def expectations(figure, nic, ranks):
+    """What the calculator says, in ps, by ranks, bytes and way."""
     reference = os.path.join(os.path.dirname(__file__), "../sim/reference/spin_figures.py")
+    command = [sys.executable, reference, figure, "--nic", nic, "--ranks", ranks, "--json"]
+    rows = json.loads(subprocess.run(command, check=True, capture_output=True,
+                                     text=True).stdout)["rows"]
+    return {(row.get("ranks", 2), row["bytes"], way): round(row[way] * 1000)
+            for row in rows for way in ("rdma", "triggered", "stored", "streamed") if way in row}
+
+
+def figures():
+    """Figures that are reproduced are, and what is expected is what the calculator says."""
     with tempfile.TemporaryDirectory() as folder:
-        found = json.loads(reproduce("3b", "--json", "--out", folder, status=0).stdout)[0]
-        same("anchor", ["reproduced"], [a["verdict"] for a in found["anchors"]])
-        rows = json.loads(subprocess.run([sys.executable, reference, "3b", "--json"], check=True,
-                                         capture_output=True, text=True).stdout)["rows"]
-        wanted = {(row["bytes"], way): round(row[way] * 1000)
-                  for row in rows for way in ("rdma", "triggered", "stored", "streamed")}
-        for value in found["values"]:
-            same(f"expectation of {value}", wanted[value["bytes"], value["way"]],
-                 value["expected_ps"])
-        same("values", 28, len(found["values"]))
+        for figure, count in (("3b", 28), ("3c", 28), ("5a", 36)):
+            found = json.loads(reproduce(figure, "--json", "--out", folder, status=0).stdout)[0]
+            verdicts = {a["verdict"] for a in found["anchors"]}
+            same("anchor", {"not run" if figure == "5a" else "reproduced"}, verdicts)
+            wanted = {nic: expectations(figure, nic, "4,16,64")
+                      for nic in {value["nic"] for value in found["values"]}}
+            for value in found["values"]:
+                of = wanted[value["nic"]]
+                same(f"expectation of {value}", of[value["ranks"], value["bytes"], value["way"]],
+                     value["expected_ps"])
+            same("values", count, len(found["values"]))
         data = open(f"{folder}/spin-sc17-3b.csv").read().splitlines()
         same("data", (29, "nic,ranks,bytes,way,found (ps),expected (ps)"), (len(data), data[0]))
         xml.etree.ElementTree.parse(f"{folder}/spin-sc17-3b.svg")
