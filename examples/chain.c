@@ -150,6 +150,7 @@ int main(int argc, char **argv)
     if (argc > 2 || (argc == 2 && !number(argv[1], 2, MOST, &most))) {
         usage(&s, "[MOST (2 to 100000)]");
     }
+    packet_holds(&s, sizeof(struct chain_answer));
     struct reader r = open_chain(&s, most);
     meet(&s); /* the entries are there */
     sieve(&s, most);

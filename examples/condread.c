@@ -90,6 +90,8 @@ static void own(const struct start *s, struct row *rows, struct shape *shape)
     ptl_handlers_t handlers;
     ptl_handle_me_t handle;
     ptl_me_t me = entry(rows, shape->rows * sizeof(*rows), TABLE, PTL_CT_NONE);
+    packet_holds(s, sizeof(struct condread_request));
+    packet_holds(s, sizeof(*rows));
     check(condread_handlers(sizeof(*rows), shape->rows, 1000, rank_id(0), TABLE, s->packet, &state,
                             &handlers),
           "condread_handlers");

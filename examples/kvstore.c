@@ -48,6 +48,7 @@ static void open_store(const struct start *s, struct kvstore_state *shape, void 
 {
     ptl_handlers_t handlers;
     ptl_handle_me_t handle;
+    packet_holds(s, sizeof(struct kvstore_request) + KEY + VALUE);
     check(kvstore_shape(shape, BUCKETS, NODES, KEY, VALUE, STEPS, 16, s->packet), "kvstore_shape");
     *store = memory(shape->memory);
     *queue = memory(shape->queue);

@@ -100,6 +100,17 @@ static inline void start(struct start *s, uint32_t least, uint32_t most)
     s->packet = limits.max_payload_size;
 }
 
+/* packet_holds() ends a program whose handlers need `bytes` in a packet, where packets have less.
+ */
+static inline void packet_holds(const struct start *s, ptl_size_t bytes)
+{
+    if (s->packet < bytes) {
+        fail("packets of %llu bytes are too short for its handlers: set PINWHEEL_PACKET_SIZE to "
+             "%llu or more",
+             (unsigned long long)s->packet, (unsigned long long)((bytes + 63) / 64 * 64));
+    }
+}
+
 static inline void meet(const struct start *s)
 {
     check_job(pinwheel_job_barrier(s->job), s->job);

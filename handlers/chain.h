@@ -43,7 +43,8 @@ struct chain_item {
     uint64_t number; /* 0 for the first item that was appended to the list, and so on */
 };
 
-/* An answer: a put of this whole struct. If it has no items, and `next` is neither CHAIN_END nor
+/* An answer: a put of this whole struct in one packet, so max_payload_size is at least its size, or
+ * a read ends with PTL_NI_HANDLER_FAIL. If it has no items, and `next` is neither CHAIN_END nor
  * CHAIN_LOST, the next item is being appended at the moment, and the reader asks again. */
 struct chain_answer {
     uint64_t items;

@@ -63,4 +63,8 @@ run 1 'line 1 of the trace is not' 4 raid 1 "$work/edges"
 run 1 'line 1 is not NAME,NUMBER' 2 kvstore "$work/edges"
 run 1 'at most 2 may be dead' 4 ftbcast 1 2 3
 run 1 'it has a byte that is in no word' 2 textscan "$work/text" 'two words'
+export PINWHEEL_PACKET_SIZE=64
+for name in chain condread kvstore; do
+    run 1 "$name: packets of 64 bytes are too short for its handlers: set PINWHEEL_PACKET_SIZE to" 2 $name
+done
 echo "examples: all right"
