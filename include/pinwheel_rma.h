@@ -147,10 +147,13 @@ struct pw_rma_request {
 PW_RMA_EXPORT int pw_rma_test(struct pw_rma_request *request, bool *over);
 PW_RMA_EXPORT int pw_rma_wait(struct pw_rma_request *request);
 
-/* ---- Puts and gets ---- `request` may be NULL in all of the operations: then a flush tells the
- * end. They return -EINVAL     `offset` and the length are not within the region, or the local
- * range wraps -EACCES     the region does not allow it -ECANCELED  PtlAbort() was called, or the
- * interface is closed An operation of no bytes is over at once. */
+/* ---- Puts and gets ---- */
+
+/* `request` may be NULL in all of the operations: then a flush tells the end. An operation of no
+ * bytes is over at once. They return
+ *   -EINVAL     `offset` and the length are not within the region, or the local range wraps
+ *   -EACCES     the region does not allow it
+ *   -ECANCELED  PtlAbort() was called, or the interface is closed */
 
 /* pw_rma_put() writes `length` bytes to the region, from its byte `offset` on. */
 PW_RMA_EXPORT int pw_rma_put(struct pw_rma_key *key, const void *from, size_t length,
@@ -251,8 +254,10 @@ PW_RMA_EXPORT int pw_rma_compare_swap(struct pw_rma_key *key, const void *value,
                                       const void *compare, void *result, uint64_t offset,
                                       enum pw_rma_type type, struct pw_rma_request *request);
 
-/* ---- Blocks and vectors ---- One operation on many blocks of a region, with one request. If one
- * of them is refused, none is done. Each block is a message. */
+/* ---- Blocks and vectors ---- */
+
+/* One operation on many blocks of a region, with one request. If one of them is refused, none is
+ * done. Each block is a message. */
 
 /* A list has blocks anywhere. Lengths are bytes; of atomic operations they are whole elements. */
 struct pw_rma_block {

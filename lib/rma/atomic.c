@@ -8,8 +8,9 @@
  *      NO_OP (to read), 1 to 8 bytes      PtlFetchAtomic, which ors zeros
  *      NO_OP, 16 and 32 bytes             PtlSwap of one element, if it equals NaN, which none does
  *      compare_swap, 1 to 8 bytes         PtlSwap of one element, compared bit by bit
- *      on pairs                           PtlAtomic or PtlFetchAtomic to the region's entry with
- * handlers, which do what the header data says in its place (pairs.c)
+ *      on pairs                           PtlAtomic, PtlFetchAtomic to the entry with handlers
+ *
+ * Those handlers do what the header data says in place of the message's operation (pairs.c).
  *
  * A type takes one way in all of its operations to the target's memory, by its interface, so that
  * they are atomic towards each other. A cut is whole elements.

@@ -2,9 +2,11 @@
 /*
  * How operations begin and end: counting, failures, requests, flushes. C1 to C5 are in inside.h.
  *
- *      begin ──► issued + 1 ──► Portals ──► ack or reply ──► success + 1           flush: success =
- * issued │        └──► event, of a request ──► parts - 1 └──► failure + 1, event ──► error, success
- * + 1, failure - 1
+ *      begin ──► issued + 1 ──► Portals ──► ack or reply ──┬──► success + 1
+ *                                                          └──► failure + 1, and an event
+ *      who takes the event      notes the error, then success + 1, failure - 1
+ *      event of a request       parts - 1
+ *      flush                    waits until success = issued
  *
  * What Portals refuses at once counts as a message that has failed.
  */
@@ -234,17 +236,25 @@ void operation_begun(struct operation *o)
 
 /* ---- Requests ---- */
 
-int pw_rma_test(struct pw_rma_request *request, bool *over)
+/* Takes events, and if `wait` waits for them, until the request is over. 0, -EAGAIN: there is none
+ * left and the request is not over, or -ECANCELED. */
+static int request_events(struct request *r, bool wait)
 {
-    struct request *r = (struct request *)request;
     int rc = 0;
     if (atomic_load(&r->parts) != 0) {
         pthread_mutex_lock(&r->rail->lock);
         while (atomic_load(&r->parts) != 0 && rc == 0) {
-            rc = one_event(r->rail, false);
+            rc = one_event(r->rail, wait);
         }
         pthread_mutex_unlock(&r->rail->lock);
     }
+    return rc;
+}
+
+int pw_rma_test(struct pw_rma_request *request, bool *over)
+{
+    struct request *r = (struct request *)request;
+    int rc = request_events(r, false);
     *over = atomic_load(&r->parts) == 0;
     return *over ? atomic_load(&r->error) : rc == -EAGAIN ? 0 : rc;
 }
@@ -252,14 +262,7 @@ int pw_rma_test(struct pw_rma_request *request, bool *over)
 int pw_rma_wait(struct pw_rma_request *request)
 {
     struct request *r = (struct request *)request;
-    int rc = 0;
-    if (atomic_load(&r->parts) != 0) {
-        pthread_mutex_lock(&r->rail->lock);
-        while (atomic_load(&r->parts) != 0 && rc == 0) {
-            rc = one_event(r->rail, true);
-        }
-        pthread_mutex_unlock(&r->rail->lock);
-    }
+    int rc = request_events(r, true);
     return atomic_load(&r->parts) == 0 ? atomic_load(&r->error) : rc;
 }
 
@@ -293,14 +296,19 @@ int pw_rma_flush_all(struct pw_rma *rma)
     return rc != 0 ? rc : atomic_exchange(&rma->error, 0);
 }
 
+/* Waits for the operations of a counter that have lent their buffers, and others with them. */
+static void counter_flush_local(struct rail *rail, struct counter *c)
+{
+    if (atomic_load(&c->lent)) {
+        counter_flush(rail, c);
+    }
+}
+
 void pw_rma_flush_local(struct pw_rma_peer *peer)
 {
     for (unsigned i = 0; i < peer->rma->count; i++) {
         struct rail *rail = &peer->rma->rails[i];
-        struct counter *c = &rail->counters[peer->number % COUNTERS];
-        if (atomic_load(&c->lent)) {
-            counter_flush(rail, c);
-        }
+        counter_flush_local(rail, &rail->counters[peer->number % COUNTERS]);
     }
 }
 
@@ -308,10 +316,7 @@ void pw_rma_flush_local_all(struct pw_rma *rma)
 {
     for (unsigned i = 0; i < rma->count; i++) {
         for (int k = 0; k < COUNTERS; k++) {
-            struct counter *c = &rma->rails[i].counters[k];
-            if (atomic_load(&c->lent)) {
-                counter_flush(&rma->rails[i], c);
-            }
+            counter_flush_local(&rma->rails[i], &rma->rails[i].counters[k]);
         }
     }
 }

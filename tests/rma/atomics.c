@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Atomic operations: each on each type, against handlers/combine.c; by several processes at once;
  * their order; what is refused. */
-#include "region.h"
+#include "elements.h"
 
 #include "combine.h"
 
@@ -9,17 +9,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ELEMENTS = 300, WIDEST = 32, LENGTH = ELEMENTS * WIDEST, REAL_LONG = 10 };
-
 union element {
     unsigned char bytes[WIDEST];
     float f[2];
     double d[2];
     long double l[2];
 };
-
-static _Alignas(64) unsigned char memory[LENGTH], model[LENGTH], data[LENGTH], old[LENGTH],
-    found[LENGTH];
 
 static const enum pw_rma_op ops[] = {PW_RMA_MIN,  PW_RMA_MAX,  PW_RMA_SUM,     PW_RMA_PROD,
                                      PW_RMA_LOR,  PW_RMA_LAND, PW_RMA_BOR,     PW_RMA_BAND,
@@ -66,27 +61,11 @@ static void fill(unsigned char *to, enum pw_rma_type type, uint64_t *state)
     }
 }
 
-/* Compares elements; of a long double the ten bytes that mean something. */
-static void same(const unsigned char *a, const unsigned char *b, enum pw_rma_type type, int op)
+static void run(enum pw_rma_op op, enum pw_rma_type type, unsigned char *target,
+                const unsigned char *from, size_t count)
 {
-    size_t size = pw_rma_type_size(type);
-    bool longs = type == PW_RMA_LONG_DOUBLE || type == PW_RMA_LONG_DOUBLE_COMPLEX;
-    for (size_t i = 0; i < ELEMENTS * size; i++) {
-        if ((!longs || i % 16 < REAL_LONG) && a[i] != b[i]) {
-            FAIL("type %d, operation %d, element %zu: byte %zu is %02x, not %02x", (int)type, op,
-                 i / size, i % size, a[i], b[i]);
-        }
-    }
-}
-
-/* What memory holds after the operation, by combine(). */
-static void model_run(enum pw_rma_op op, enum pw_rma_type type, size_t first, size_t count)
-{
-    size_t at = first * pw_rma_type_size(type);
-    if (op != PW_RMA_NO_OP) {
-        combine(op == PW_RMA_REPLACE ? PTL_SWAP : (ptl_op_t)op, (ptl_datatype_t)type, model + at,
-                data + at, NULL, count);
-    }
+    combine(op == PW_RMA_REPLACE ? PTL_SWAP : (ptl_op_t)op, (ptl_datatype_t)type, target, from,
+            NULL, count);
 }
 
 static bool defined(enum pw_rma_op op, enum pw_rma_type type)
@@ -95,68 +74,28 @@ static bool defined(enum pw_rma_op op, enum pw_rma_type type)
            combine_defined(op == PW_RMA_REPLACE ? PTL_SWAP : (ptl_op_t)op, (ptl_datatype_t)type);
 }
 
-/* One operation on one type, with and without the old values; `shift` puts all of it off its
- * natural alignment. */
-static void one(struct pw_rma_key *key, enum pw_rma_op op, enum pw_rma_type type, bool fetches,
-                unsigned shift, uint64_t *state)
-{
-    struct pw_rma_request request;
-    struct pw_rma_request *r = splitmix(state) % 2 == 0 ? &request : NULL;
-    size_t size = pw_rma_type_size(type), whole = ELEMENTS * size - size;
-    size_t first = splitmix(state) % 20, count = ELEMENTS - 20 - splitmix(state) % 40;
-    CHECK_EQ(pw_rma_path(key, op, type), PW_RMA_NATIVE);
-    fill(model, type, state);
-    fill(data, type, state);
-    memset(old, 0x5a, sizeof(old));
-    memcpy(found, old, sizeof(found));
-    DONE(pw_rma_put(key, model, whole, shift, NULL));
-    DONE(pw_rma_flush(pw_rma_key_peer(key)));
-    if (fetches) {
-        memcpy(old + first * size, model + first * size, count * size);
-        DONE(pw_rma_get_accumulate(key, data + first * size, found + first * size, count,
-                                   shift + first * size, op, type, r));
-    } else {
-        DONE(pw_rma_accumulate(key, data + first * size, count, shift + first * size, op, type, r));
-    }
-    DONE(r != NULL ? pw_rma_wait(r) : pw_rma_flush(pw_rma_key_peer(key)));
-    model_run(op, type, first, count);
-    same(found, old, type, (int)op);
-    memcpy(found, model, sizeof(found));
-    DONE(pw_rma_get(key, found, whole, shift, NULL));
-    DONE(pw_rma_flush(pw_rma_key_peer(key)));
-    same(found, model, type, (int)op);
-}
+static const struct elements how = {fill, run, PW_RMA_NATIVE};
 
 static void each(unsigned kind, int rank, int size, int target)
 {
     struct ends e;
-    struct pw_rma_region *region = NULL;
     uint64_t state = 11;
-    ends_open(&e, kind, rank, size);
-    if (rank == target) {
-        region = region_of(e.rma, memory, LENGTH, PW_RMA_READ | PW_RMA_WRITE);
-        key_show(region);
-    }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, target, memory, LENGTH, PW_RMA_READ | PW_RMA_WRITE);
     if (rank == 0) {
-        struct pw_rma_key *key = key_of(e.rma, target);
+        struct pw_rma_key *key = e.key;
         for (int type = 0; type <= PW_RMA_LONG_DOUBLE_COMPLEX; type++) {
             CHECK_EQ(pw_rma_type_size((enum pw_rma_type)type), combine_size((ptl_datatype_t)type));
             for (int i = 0; i < OPS; i++) {
                 for (int turn = 0; turn < 4 && defined(ops[i], (enum pw_rma_type)type); turn++) {
-                    one(key, ops[i], (enum pw_rma_type)type, turn % 2 == 1,
-                        turn < 2 ? 0 : (unsigned)(splitmix(&state) % pw_rma_type_size(type)),
-                        &state);
+                    elements_try(&how, key, ops[i], (enum pw_rma_type)type, turn % 2 == 1,
+                                 turn < 2 ? 0
+                                          : (unsigned)(splitmix(&state) % pw_rma_type_size(type)),
+                                 &state);
                 }
             }
         }
-        pw_rma_key_close(key);
     }
-    BARRIER();
-    if (rank == target) {
-        region_end(region);
-    }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 PTEST_MATCHING(each_of_another, 2)
@@ -173,16 +112,10 @@ PTEST(each_of_oneself, 1)
 PTEST_MATCHING(compare_swaps, 2)
 {
     struct ends e;
-    struct pw_rma_region *region = NULL;
     uint64_t state = 5;
-    ends_open(&e, kind, rank, size);
-    if (rank == 1) {
-        region = region_of(e.rma, memory, LENGTH, PW_RMA_READ | PW_RMA_WRITE);
-        key_show(region);
-    }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, 1, memory, LENGTH, PW_RMA_READ | PW_RMA_WRITE);
     if (rank == 0) {
-        struct pw_rma_key *key = key_of(e.rma, 1);
+        struct pw_rma_key *key = e.key;
         struct pw_rma_peer *peer = pw_rma_key_peer(key);
         for (int n = 0; n < 400; n++) {
             enum pw_rma_type type = (enum pw_rma_type)(n % PW_RMA_DOUBLE_COMPLEX);
@@ -217,13 +150,8 @@ PTEST_MATCHING(compare_swaps, 2)
         DONE(pw_rma_fetch_op(key, NULL, &is, 8, PW_RMA_NO_OP, PW_RMA_DOUBLE, NULL));
         DONE(pw_rma_flush(peer));
         CHECK(is == 0.5);
-        pw_rma_key_close(key);
     }
-    BARRIER();
-    if (rank == 1) {
-        region_end(region);
-    }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 /* Four ranks at one word, the owner by atomic instructions of the processor: each ticket once. */
@@ -290,15 +218,9 @@ PTEST_MATCHING(order, 2)
     enum { STEPS = 2000 };
     static uint64_t values[STEPS], before[STEPS], read[STEPS];
     struct ends e;
-    struct pw_rma_region *region = NULL;
-    ends_open(&e, kind, rank, size);
-    if (rank == 1) {
-        region = region_of(e.rma, memory, LENGTH, PW_RMA_READ | PW_RMA_WRITE);
-        key_show(region);
-    }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, 1, memory, LENGTH, PW_RMA_READ | PW_RMA_WRITE);
     if (rank == 0) {
-        struct pw_rma_key *key = key_of(e.rma, 1);
+        struct pw_rma_key *key = e.key;
         for (uint64_t i = 0; i < STEPS; i++) {
             values[i] = i + 1;
             DONE(pw_rma_fetch_op(key, &values[i], &before[i], 0,
@@ -310,13 +232,8 @@ PTEST_MATCHING(order, 2)
             CHECK_EQ(before[i], i);
             CHECK_EQ(read[i], i + 1);
         }
-        pw_rma_key_close(key);
     }
-    BARRIER();
-    if (rank == 1) {
-        region_end(region);
-    }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 PTEST_MATCHING(refused, 1)

@@ -132,27 +132,16 @@ static void some_vector(struct pw_rma_key *key, int verb, unsigned seed, uint64_
 PTEST_MATCHING(blocks, 2)
 {
     struct ends e;
-    struct pw_rma_region *region = NULL;
     uint64_t state = 21;
-    ends_open(&e, kind, rank, size);
-    if (rank == 1) {
-        region = region_of(e.rma, memory, LENGTH, PW_RMA_READ | PW_RMA_WRITE);
-        key_show(region);
-    }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, 1, memory, LENGTH, PW_RMA_READ | PW_RMA_WRITE);
     if (rank == 0) {
-        struct pw_rma_key *key = key_of(e.rma, 1);
+        struct pw_rma_key *key = e.key;
         for (unsigned i = 0; i < ROUNDS; i++) {
             some_blocks(key, (int)i % 4, i, &state);
             some_vector(key, (int)i % 4, i, &state);
         }
-        pw_rma_key_close(key);
     }
-    BARRIER();
-    if (rank == 1) {
-        region_end(region);
-    }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 /* The last block is wrong: nothing is done. */

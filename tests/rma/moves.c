@@ -53,31 +53,25 @@ static void there_and_back(struct pw_rma_key *key, size_t length, unsigned n)
 static void all_sizes(unsigned kind, int rank, int size, int target)
 {
     struct ends e;
-    struct pw_rma_region *region = NULL;
-    ends_open(&e, kind, rank, size);
     if (rank == target) {
         memset(memory, 0xa5, sizeof(memory));
-        region = region_of(e.rma, memory + GUARD, REGION, PW_RMA_READ | PW_RMA_WRITE);
-        key_show(region);
     }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, target, memory + GUARD, REGION, PW_RMA_READ | PW_RMA_WRITE);
     if (rank == 0) {
-        struct pw_rma_key *key = key_of(e.rma, target);
+        struct pw_rma_key *key = e.key;
         CHECK_EQ(pw_rma_key_length(key), REGION);
         CHECK_EQ(pw_rma_key_access(key), PW_RMA_READ | PW_RMA_WRITE);
         for (unsigned n = 0; n < 3 * SIZES; n++) {
             there_and_back(key, sizes[n / 3], n);
         }
         DONE(pw_rma_flush_all(e.rma));
-        pw_rma_key_close(key);
     }
     BARRIER();
     if (rank == target) {
         CHECK_BYTES(memory, GUARD, 0xa5);
         CHECK_BYTES(memory + GUARD + REGION, GUARD, 0xa5);
-        region_end(region);
     }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 PTEST_MATCHING(to_another, 2)
@@ -95,16 +89,10 @@ PTEST_MATCHING(local, 2)
 {
     enum { WORDS = 300, LONG = 100000 };
     struct ends e;
-    struct pw_rma_region *region = NULL;
-    ends_open(&e, kind, rank, size);
     uint64_t *words = (uint64_t *)memory;
-    if (rank == 1) {
-        region = region_of(e.rma, memory, sizeof(memory), PW_RMA_READ | PW_RMA_WRITE);
-        key_show(region);
-    }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, 1, memory, sizeof(memory), PW_RMA_READ | PW_RMA_WRITE);
     if (rank == 0) {
-        struct pw_rma_key *key = key_of(e.rma, 1);
+        struct pw_rma_key *key = e.key;
         uint64_t word;
         for (uint64_t i = 0; i < WORDS; i++) {
             word = i;
@@ -117,7 +105,6 @@ PTEST_MATCHING(local, 2)
             pw_rma_flush_local_all(e.rma);
         }
         DONE(pw_rma_flush(pw_rma_key_peer(key)));
-        pw_rma_key_close(key);
     }
     BARRIER();
     if (rank == 1) {
@@ -127,9 +114,8 @@ PTEST_MATCHING(local, 2)
         for (unsigned i = 0; i < 20; i++) {
             CHECK_FILL(memory + 8 * WORDS + i * LONG, LONG, i);
         }
-        region_end(region);
     }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 /* More operations than may be under way, and requests that nobody asks for meanwhile. */
@@ -139,15 +125,9 @@ PTEST_MATCHING(many, 2)
     static struct pw_rma_request requests[MANY];
     static uint64_t values[MANY], back[MANY];
     struct ends e;
-    struct pw_rma_region *region = NULL;
-    ends_open(&e, kind, rank, size);
-    if (rank == 1) {
-        region = region_of(e.rma, values, sizeof(values), PW_RMA_READ | PW_RMA_WRITE);
-        key_show(region);
-    }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, 1, values, sizeof(values), PW_RMA_READ | PW_RMA_WRITE);
     if (rank == 0) {
-        struct pw_rma_key *key = key_of(e.rma, 1);
+        struct pw_rma_key *key = e.key;
         for (uint64_t i = 0; i < MANY; i++) {
             values[i] = i * i;
             DONE(pw_rma_put(key, &values[i], 8, 8 * i, NULL));
@@ -161,13 +141,8 @@ PTEST_MATCHING(many, 2)
             DONE(pw_rma_wait(&requests[i]));
             CHECK_EQ(back[i], i * i);
         }
-        pw_rma_key_close(key);
     }
-    BARRIER();
-    if (rank == 1) {
-        region_end(region);
-    }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 /* ---- Threads ---- */

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Atomic operations on pairs, which handlers at the target do: against plain code; by several
  * processes at once; in order with others; and messages that no origin of ours would send. */
-#include "region.h"
+#include "elements.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { ELEMENTS = 300, WIDEST = 32, LENGTH = ELEMENTS * WIDEST };
 enum { ALL = PW_RMA_READ | PW_RMA_WRITE | PW_RMA_PAIRS };
-
-static _Alignas(64) unsigned char memory[LENGTH], model[LENGTH], data[LENGTH], old[LENGTH],
-    found[LENGTH];
 
 struct float_int {
     float value;
@@ -108,75 +104,43 @@ static const struct row {
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-static void same(const struct row *row, enum pw_rma_op op, const unsigned char *a,
-                 const unsigned char *b)
+/* The rows are in the order of the types. */
+static const struct row *row_of(enum pw_rma_type type)
 {
-    for (size_t i = 0; i < ELEMENTS * row->size; i++) {
-        if (a[i] != b[i]) {
-            FAIL("type %d, operation %d, element %zu: byte %zu is %02x, not %02x", (int)row->type,
-                 (int)op, i / row->size, i % row->size, a[i], b[i]);
-        }
-    }
+    const struct row *row = &rows[type - PW_RMA_FLOAT_INT];
+    CHECK_EQ(row->type, type);
+    CHECK_EQ(row->size, pw_rma_type_size(type));
+    return row;
 }
 
-static void one(struct pw_rma_key *key, const struct row *row, enum pw_rma_op op, bool fetches,
-                unsigned shift, uint64_t *state)
+static void row_fill(unsigned char *to, enum pw_rma_type type, uint64_t *state)
 {
-    struct pw_rma_request request;
-    struct pw_rma_request *r = splitmix(state) % 2 == 0 ? &request : NULL;
-    size_t whole = (ELEMENTS - 1) * row->size, first = splitmix(state) % 20;
-    size_t count = ELEMENTS - 20 - splitmix(state) % 40, at = first * row->size;
-    CHECK_EQ(pw_rma_path(key, op, row->type), PW_RMA_HANDLER);
-    CHECK_EQ(pw_rma_type_size(row->type), row->size);
-    memset(model, 0, sizeof(model));
-    row->fill(model, state);
-    row->fill(data, state);
-    memset(old, 0x5a, sizeof(old));
-    memcpy(found, old, sizeof(found));
-    DONE(pw_rma_put(key, model, whole, shift, NULL));
-    DONE(pw_rma_flush(pw_rma_key_peer(key)));
-    if (fetches) {
-        memcpy(old + at, model + at, count * row->size);
-        DONE(
-            pw_rma_get_accumulate(key, data + at, found + at, count, shift + at, op, row->type, r));
-    } else {
-        DONE(pw_rma_accumulate(key, data + at, count, shift + at, op, row->type, r));
-    }
-    DONE(r != NULL ? pw_rma_wait(r) : pw_rma_flush(pw_rma_key_peer(key)));
-    same(row, op, found, old);
-    row->run(op, model + at, data + at, count);
-    memcpy(found, model, sizeof(found));
-    DONE(pw_rma_get(key, found, whole, shift, NULL));
-    DONE(pw_rma_flush(pw_rma_key_peer(key)));
-    same(row, op, found, model);
+    row_of(type)->fill(to, state);
 }
+
+static void row_run(enum pw_rma_op op, enum pw_rma_type type, unsigned char *target,
+                    const unsigned char *from, size_t count)
+{
+    row_of(type)->run(op, target, from, count);
+}
+
+static const struct elements how = {row_fill, row_run, PW_RMA_HANDLER};
 
 static void each(unsigned kind, int rank, int size, int target)
 {
     struct ends e;
-    struct pw_rma_region *region = NULL;
     uint64_t state = 3;
-    ends_open(&e, kind, rank, size);
-    if (rank == target) {
-        region = region_of(e.rma, memory, LENGTH, ALL);
-        key_show(region);
-    }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, target, memory, LENGTH, ALL);
     if (rank == 0) {
-        struct pw_rma_key *key = key_of(e.rma, target);
+        struct pw_rma_key *key = e.key;
         for (int i = 0; i < ROWS; i++) {
             for (int turn = 0; turn < 16; turn++) {
-                one(key, &rows[i], ops[turn % 4], turn / 4 % 2 == 1,
-                    turn < 8 ? 0 : (unsigned)(splitmix(&state) % rows[i].size), &state);
+                elements_try(&how, key, ops[turn % 4], rows[i].type, turn / 4 % 2 == 1,
+                             turn < 8 ? 0 : (unsigned)(splitmix(&state) % rows[i].size), &state);
             }
         }
-        pw_rma_key_close(key);
     }
-    BARRIER();
-    if (rank == target) {
-        region_end(region);
-    }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 PTEST_MATCHING(each_of_another, 2)
@@ -197,15 +161,11 @@ PTEST_MATCHING(together, 4)
     static struct long_int places[ROW + 1], mine[ROW], was[ROW], best[EACH];
     static int64_t sums[ROW];
     struct ends e;
-    struct pw_rma_region *region = NULL;
-    ends_open(&e, kind, rank, size);
     if (rank == 0) {
         places[ROW].value = INT64_MIN;
-        region = region_of(e.rma, places, sizeof(places), ALL);
-        key_show(region);
     }
-    BARRIER();
-    struct pw_rma_key *key = key_of(e.rma, 0);
+    ends_serve(&e, kind, rank, size, 0, places, sizeof(places), ALL);
+    struct pw_rma_key *key = e.key;
     for (int i = 0; i < EACH; i++) {
         struct pw_rma_request request;
         best[i] = (struct long_int){(int64_t)(rank + 1) * 7919 * i % 5003, rank * EACH + i};
@@ -224,7 +184,6 @@ PTEST_MATCHING(together, 4)
         }
     }
     DONE(pw_rma_flush(pw_rma_key_peer(key)));
-    pw_rma_key_close(key);
     for (int k = 0; k < ROW; k++) {
         CHECK_EQ(sums[k], sums[0]);
     }
@@ -245,9 +204,8 @@ PTEST_MATCHING(together, 4)
         CHECK_EQ(all, (int64_t)RANKS * EACH * (RANKS * EACH + 1) / 2);
         CHECK_EQ(places[ROW].value, most.value);
         CHECK_EQ(places[ROW].index, most.index);
-        region_end(region);
     }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 /* Operations of both ways on the same memory are done in the order of the calls. */
@@ -257,15 +215,9 @@ PTEST_MATCHING(order, 2)
     static struct int_int pairs[STEPS], was[STEPS];
     static uint32_t words[STEPS];
     struct ends e;
-    struct pw_rma_region *region = NULL;
-    ends_open(&e, kind, rank, size);
-    if (rank == 1) {
-        region = region_of(e.rma, memory, LENGTH, ALL);
-        key_show(region);
-    }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, 1, memory, LENGTH, ALL);
     if (rank == 0) {
-        struct pw_rma_key *key = key_of(e.rma, 1);
+        struct pw_rma_key *key = e.key;
         const uint32_t one = 1;
         for (int i = 0; i < STEPS; i++) {
             pairs[i] = (struct int_int){3 * i, 5 * i};
@@ -279,13 +231,8 @@ PTEST_MATCHING(order, 2)
             CHECK_EQ(was[i].value, 3 * i);
             CHECK_EQ(was[i].index, 5 * i + 1);
         }
-        pw_rma_key_close(key);
     }
-    BARRIER();
-    if (rank == 1) {
-        region_end(region);
-    }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 /* Messages to the handlers' entry by who has its match bits: none but those that make sense changes
@@ -295,15 +242,11 @@ PTEST_MATCHING(hostile, 2)
     enum { MESSAGES = 2000, REGION = LENGTH / 2, KEY_PT = 40 };
     struct ends e;
     struct port *p = &e.port;
-    struct pw_rma_region *region = NULL;
     uint64_t state = 99;
-    ends_open(&e, kind, rank, size);
     if (rank == 1) {
         memset(memory, 0xa5, LENGTH);
-        region = region_of(e.rma, memory, REGION, ALL);
-        key_show(region);
     }
-    BARRIER();
+    ends_serve(&e, kind, rank, size, 1, memory, REGION, ALL);
     if (rank == 0) {
         unsigned char bytes[PW_RMA_KEY];
         ptl_match_bits_t bits;
@@ -346,12 +289,11 @@ PTEST_MATCHING(hostile, 2)
             OK(PtlEQPoll(&p->mdeq, 1, 10000u * (unsigned)ptest_slow(), &event, &which));
             CHECK(event.ni_fail_type != PTL_NI_OK);
         }
-        struct pw_rma_key *key = key_of(e.rma, 1);
+        struct pw_rma_key *key = e.key;
         struct int_int one = {1, 2}, was = {0, 0};
         DONE(pw_rma_fetch_op(key, &one, &was, 8, PW_RMA_REPLACE, PW_RMA_INT_INT, NULL));
         DONE(pw_rma_flush(pw_rma_key_peer(key)));
         CHECK_BYTES(&was, sizeof(was), 0xa5);
-        pw_rma_key_close(key);
         port_release(md);
         port_release(get);
     }
@@ -359,9 +301,8 @@ PTEST_MATCHING(hostile, 2)
     if (rank == 1) {
         CHECK_BYTES(memory, 8, 0xa5);
         CHECK_BYTES(memory + 16, LENGTH - 16, 0xa5);
-        region_end(region);
     }
-    ends_close(&e);
+    ends_served(&e);
 }
 
 /* Memory of the region that is not there, and regions without handlers. */

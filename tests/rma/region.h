@@ -16,6 +16,8 @@
 struct ends {
     struct port port;
     struct pw_rma *rma;
+    struct pw_rma_region *region; /* of ends_serve(), at the rank that has it */
+    struct pw_rma_key *key;       /* and its key, at each rank */
 };
 
 /* For calls of the library: they give 0, or the given negative errno. */
@@ -87,6 +89,31 @@ static inline void region_end(struct pw_rma_region *region)
         ptest_sleep_ms(1);
     }
     DONE(rc);
+}
+
+/* ends_serve() opens, and gives all ranks a key of `length` bytes at rank `target`. ends_served()
+ * ends that when all of them have come to it. */
+static inline void ends_serve(struct ends *e, unsigned kind, int rank, int size, int target,
+                              void *start, size_t length, unsigned access)
+{
+    ends_open(e, kind, rank, size);
+    e->region = NULL;
+    if (rank == target) {
+        e->region = region_of(e->rma, start, length, access);
+        key_show(e->region);
+    }
+    BARRIER();
+    e->key = key_of(e->rma, target);
+}
+
+static inline void ends_served(struct ends *e)
+{
+    pw_rma_key_close(e->key);
+    BARRIER();
+    if (e->region != NULL) {
+        region_end(e->region);
+    }
+    ends_close(e);
 }
 
 /* Gives the bytes of a key the sum that they should have, as a forger would. */
