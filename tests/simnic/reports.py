@@ -78,6 +78,22 @@ def limit():
          and "a 2nd HPU gains at most " in said)
 
 
+def hosts():
+    """Hosts: what calls and declared compute took; to wait is not to compute. Rank 1 computes, and
+    puts, which takes o; the rest it sleeps."""
+    found = stats_of(f"{programs}/simnic_works", 91000, 9000)
+    same("host", [0, 91000000 + 65000], [r["host_ps"] for r in found["by_rank"]])
+    same("host memory", [8 * 6667 // 1000, 0], [r["memory_ps"] for r in found["by_rank"]])
+    same("ranks", [(0, 0), (1, 0)], [(r["rank"], r["process"]) for r in found["by_rank"]])
+    share = 100 * 91065000 / found["time_ps"]
+    same("limit", True, found["limit"].startswith(f"limited by host of rank 1: host {share:.1f} %, "))
+    same("use", 1, found["use"]["host"]["rank"])
+    said = sim("-n", 2, f"{programs}/simnic_works", 9000, 91000).stderr
+    same("who sleeps", True, "limited by latency, nothing is full: host 9." in said)
+    said = sim("-n", 1, "true").stderr
+    same("without a NIC", (True, False), ("1 ranks, " in said, "limited" in said))
+
+
 def timeline():
     """Who took what when, by hand: the sender calls after the barrier, 233.6 ns; its packets leave
     o + L_dma later and 81.92 ns apart, come W + 81.9 ns later, are matched in 30, then 2 ns."""
@@ -108,6 +124,8 @@ def timeline():
         same("all of them slanted", True, all(float(e.get("x2")) > float(e.get("x1")) for e in arrows))
         events = json.load(open(trace))["traceEvents"]
         same("events", (25, 8, 8), tuple(sum(e["ph"] == p for e in events) for p in "Xsf"))
+        lanes = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        same("lanes", {"CPU", "NIC out", "NIC in", "DMA", "HPU 0", "HPU 1", "HPU 2", "HPU 3"}, lanes)
         begun = {e["id"]: e for e in events if e["ph"] == "s"}
         same("flows", True, all(begun[e["id"]]["ts"] < e["ts"] for e in events if e["ph"] == "f"))
         # What does not fit is counted, and told.
@@ -141,6 +159,9 @@ def sweep():
         same("nobody waits", 0, found[7]["shortage_ps"])
         same("NICs", 200000, found[7]["time_ps"] - found[16]["time_ps"])
         rows = [line.split(",") for line in open(f"{folder}/s.csv").read().splitlines()]
+        same("head of the data", "nic,hpus,time (ps),link,egress,HPUs,DMA,host,host memory", ",".join(rows[0]))
+        picture = open(f"{folder}/s.svg").read()
+        same("axis", (True, False), (">hpus</text>" in picture, "hpus (" in picture))
         same("data", [[f'"{run["nic"]}"', str(run["hpus"]), str(run["time_ps"])] for run in found],
              [row[:3] for row in rows[1:]])
         xml.etree.ElementTree.parse(f"{folder}/s.svg")
@@ -204,5 +225,5 @@ def figures():
     same("list", 3, len(reproduce("--list", status=0).stdout.splitlines()))
 
 
-{name: f for name, f in globals().items() if name in ("stats", "limit", "timeline", "figures", "sweep")}[case]()
+{name: f for name, f in globals().items() if name in ("stats", "limit", "hosts", "timeline", "figures", "sweep")}[case]()
 sys.exit(wrong != 0)

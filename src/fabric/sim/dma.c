@@ -12,7 +12,9 @@
 uint64_t sim_memory_take(struct sim_clock *c, uint64_t at, uint64_t bytes)
 {
     uint64_t begin = at > c->memory_free ? at : c->memory_free;
-    c->memory_free = begin + sim_bytes_ps(bytes, sim_machine(c)->host_byte);
+    uint64_t taken = sim_bytes_ps(bytes, sim_machine(c)->host_byte);
+    c->memory_free = begin + taken;
+    c->me->counts.memory += taken;
     return begin;
 }
 
@@ -54,8 +56,10 @@ void sim_touch(uint64_t bytes)
     struct sim_clock *c = sim_clock_join();
     if (c != NULL && bytes != 0) {
         const struct sim_machine *m = sim_machine(c);
-        uint64_t begin = sim_memory_take(c, c->now + c->debt, bytes);
-        c->debt = begin - c->now + m->host + sim_bytes_ps(bytes, m->host_byte);
+        uint64_t start = c->now + c->debt, begin = sim_memory_take(c, start, bytes);
+        uint64_t end = begin + m->host + sim_bytes_ps(bytes, m->host_byte);
+        note_host(c, SIM_SPAN_COMPUTE, end - start);
+        c->debt = end - c->now;
         sim_clock_settle(c);
     }
 }

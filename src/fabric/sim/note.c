@@ -36,6 +36,7 @@ static void note(struct sim_clock *c, const struct sim_span *s)
 void note_host(struct sim_clock *c, enum sim_span_what what, uint64_t ps)
 {
     uint64_t begin = c->now + c->debt;
+    c->me->counts.host += ps;
     note(c, &(struct sim_span){.begin = begin, .end = begin + ps, .what = what});
 }
 

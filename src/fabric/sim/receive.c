@@ -141,6 +141,7 @@ static void host_takes(const struct arrival *a)
     struct sim_fabric *f = a->peer->fabric;
     uint64_t o = sim_machine(f->clock)->o_receive;
     if (a->channel->class == FABRIC_REQUEST && a->deposits && o != 0) {
+        note_host(f->clock, SIM_SPAN_CALL, o);
         f->clock->debt += o;
         f->setup.up->time_used(f->setup.nic);
     }

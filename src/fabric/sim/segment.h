@@ -122,6 +122,8 @@ struct sim_span {
 
 struct sim_counts {
     uint64_t messages, packets, bytes; /* sent */
+    uint64_t host, memory;             /* ps that calls and declared compute took; that host memory
+                                        * was taken */
     uint64_t egress, dma;              /* ps that the egress port, the DMA engine were taken */
     uint64_t handlers, hpu[SIM_HPUS];  /* calls; ps that each HPU was taken */
     uint64_t skipped;                  /* ps of looks at nothing that were not made */
@@ -188,6 +190,15 @@ struct sim_segment {
     uint64_t order_at; /* where the list of them is, in bytes from here */
     struct sim_rank rank[];
 };
+
+static inline uint64_t sim_hpus_taken(const struct sim_counts *c)
+{
+    uint64_t sum = 0;
+    for (unsigned k = 0; k < SIM_HPUS; k++) {
+        sum += c->hpu[k];
+    }
+    return sum;
+}
 
 static inline uint32_t sim_places(const struct sim_segment *s)
 {

@@ -182,10 +182,7 @@ static void sum_up(struct coordinator *c)
     for (uint32_t i = 0; i < places(c); i++) {
         const struct sim_rank *rank = rank_of(c, i);
         const struct sim_counts *n = &rank->counts;
-        uint64_t hpus = 0;
-        for (unsigned k = 0; k < SIM_HPUS; k++) {
-            hpus += n->hpu[k];
-        }
+        uint64_t hpus = sim_hpus_taken(n);
         r->nics |= rank->opened != SIM_NEVER;
         r->end = rank->now > r->end ? rank->now : r->end;
         if (rank->outside_of[0] != '\0' && r->outside++ == 0) {

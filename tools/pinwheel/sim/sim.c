@@ -164,8 +164,8 @@ static void print_text(const struct sim *s, const struct coordinator_result *r)
             " bytes, %" PRIu64 " handler calls\n",
             s->launch.size, (double)r->end / 1e6, r->counts.messages, r->counts.packets,
             r->counts.bytes, r->counts.handlers);
-    if (r->stats != NULL) {
-        char text[400];
+    if (r->stats != NULL && r->nics) {
+        char text[STATS_LIMIT];
         stats_limit(r->stats, text, sizeof(text));
         fprintf(stderr, "pinwheel sim: %s\n", text);
     }

@@ -71,6 +71,7 @@ struct sim_spans *spans_take(const struct coordinator *c)
         return NULL;
     }
     s->ranks = c->setup.ranks;
+    s->hpus = c->setup.machine.hpus;
     s->handlers = calloc(s->ranks, sizeof(*s->handlers));
     if (s->handlers == NULL) {
         free(s);

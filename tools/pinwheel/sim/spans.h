@@ -22,9 +22,9 @@ struct rank_span {
 };
 
 struct sim_spans {
-    uint32_t ranks;
-    uint64_t end;    /* ps, of the last one */
-    uint64_t missed; /* that found no room */
+    uint32_t ranks, hpus; /* `hpus` is of each */
+    uint64_t end;         /* ps, of the last one */
+    uint64_t missed;      /* that found no room */
     size_t count;
     struct sim_handler (*handlers)[SIM_HANDLERS]; /* by rank */
     struct rank_span **sent;                      /* packets that left, by what tells them apart */

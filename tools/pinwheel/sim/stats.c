@@ -40,6 +40,8 @@ struct sim_stats *stats_take(const struct coordinator *c)
     for (uint32_t i = 0; i < ranks; i++) {
         const struct sim_rank *from = rank_of(c, i);
         struct rank_stats *to = &s->rank[i];
+        to->rank = sim_host(c->segment, i);
+        to->process = i < c->setup.ranks ? 0 : i - sim_child(c->segment, to->rank) + 1;
         to->counts = from->counts;
         to->now = from->now;
         if (i < c->setup.ranks) {
@@ -94,6 +96,8 @@ static void add_rank(struct rank_stats *to, const struct rank_stats *r)
     sum->messages += n->messages;
     sum->packets += n->packets;
     sum->bytes += n->bytes;
+    sum->host += n->host;
+    sum->memory += n->memory;
     sum->egress += n->egress;
     sum->dma += n->dma;
     sum->handlers += n->handlers;
@@ -129,10 +133,9 @@ void stats_sum(const struct sim_stats *s, struct rank_stats *sum)
 
 const char *stats_resource(enum stats_resource r)
 {
-    static const char *const names[] = {[STATS_LINK] = "link",
-                                        [STATS_EGRESS] = "egress",
-                                        [STATS_HPUS] = "HPUs",
-                                        [STATS_DMA] = "DMA"};
+    static const char *const names[] = {
+        [STATS_LINK] = "link", [STATS_EGRESS] = "egress", [STATS_HPUS] = "HPUs",
+        [STATS_DMA] = "DMA",   [STATS_HOST] = "host",     [STATS_MEMORY] = "host memory"};
     return names[r];
 }
 
@@ -144,15 +147,6 @@ static void more(struct stats_use *use, double taken, double time, uint32_t rank
     }
 }
 
-static uint64_t hpus_taken(const struct sim_counts *c)
-{
-    uint64_t sum = 0;
-    for (unsigned k = 0; k < SIM_HPUS; k++) {
-        sum += c->hpu[k];
-    }
-    return sum;
-}
-
 void stats_use(const struct sim_stats *s, struct stats_use use[STATS_RESOURCES])
 {
     double end = (double)s->end;
@@ -161,9 +155,11 @@ void stats_use(const struct sim_stats *s, struct stats_use use[STATS_RESOURCES])
         const struct rank_stats *r = &s->rank[i];
         more(&use[STATS_LINK], (double)r->link_out, end, i, false);
         more(&use[STATS_LINK], (double)r->link_in, end, i, false);
-        more(&use[STATS_EGRESS], (double)r->counts.egress, end, i, false);
-        more(&use[STATS_DMA], (double)r->counts.dma, end, i, false);
-        more(&use[STATS_HPUS], (double)hpus_taken(&r->counts), end * s->hpus, i, false);
+        more(&use[STATS_EGRESS], (double)r->counts.egress, end, r->rank, false);
+        more(&use[STATS_HOST], (double)r->counts.host, end, r->rank, false);
+        more(&use[STATS_MEMORY], (double)r->counts.memory, end, r->rank, false);
+        more(&use[STATS_DMA], (double)r->counts.dma, end, r->rank, false);
+        more(&use[STATS_HPUS], (double)sim_hpus_taken(&r->counts), end * s->hpus, r->rank, false);
     }
     more(&use[STATS_LINK], (double)s->inner, end, s->inner_number, true);
 }

@@ -10,7 +10,9 @@
 
 #include "pinwheel/util/json.h"
 
+/* Of a process: that of a rank, or one that was forked there. */
 struct rank_stats {
+    uint32_t rank, process; /* `process` is 0 for the rank's own */
     struct sim_counts counts;
     uint64_t now;                        /* when it was last heard of, ps */
     uint64_t link_out, link_in;          /* ps that the links of its host were taken */
@@ -18,7 +20,15 @@ struct rank_stats {
                                           * an entry took, and the others */
 };
 
-enum stats_resource { STATS_LINK, STATS_EGRESS, STATS_HPUS, STATS_DMA, STATS_RESOURCES };
+enum stats_resource {
+    STATS_LINK,
+    STATS_EGRESS,
+    STATS_HPUS,
+    STATS_DMA,
+    STATS_HOST,
+    STATS_MEMORY,
+    STATS_RESOURCES
+};
 
 /* The one of a kind that was taken most, as a part of all the time. */
 struct stats_use {
@@ -43,10 +53,13 @@ void stats_sum(const struct sim_stats *s, struct rank_stats *sum);
 /* stats_use() finds what was taken most. */
 void stats_use(const struct sim_stats *s, struct stats_use use[STATS_RESOURCES]);
 const char *stats_resource(enum stats_resource r);
+/* stats_name() writes the name of a process: that of its rank, with its number behind it. */
+void stats_name(const struct rank_stats *r, char *text, size_t size);
 /* stats_shortage() is an upper bound of what one HPU more can gain, in ps: the time in which a call
  * waited for one, of all ranks. */
 uint64_t stats_shortage(const struct sim_stats *s);
 
+enum { STATS_LIMIT = 480 };
 /* stats_limit() writes what limits the job, in words. */
 void stats_limit(const struct sim_stats *s, char *text, size_t size);
 /* stats_print() prints all of it as tables, stats_json() as the members of an object. */

@@ -49,7 +49,7 @@ void stats_limit(const struct sim_stats *s, char *text, size_t size)
 {
     struct stats_use use[STATS_RESOURCES];
     struct rank_stats sum;
-    char all[160] = "", more[120];
+    char all[200] = "", more[120];
     unsigned order[STATS_RESOURCES];
     size_t at = 0;
     stats_use(s, use);
@@ -79,19 +79,26 @@ void stats_limit(const struct sim_stats *s, char *text, size_t size)
 
 /* ---- tables ---- */
 
+void stats_name(const struct rank_stats *r, char *text, size_t size)
+{
+    if (r->process == 0) {
+        snprintf(text, size, "%u", r->rank);
+    } else {
+        snprintf(text, size, "%u.%u", r->rank, r->process);
+    }
+}
+
 static void print_row(FILE *to, const char *name, const struct sim_stats *s,
                       const struct rank_stats *r, uint32_t of)
 {
     const struct sim_counts *c = &r->counts;
-    uint64_t hpus = 0, end = s->end * of;
-    for (unsigned k = 0; k < SIM_HPUS; k++) {
-        hpus += c->hpu[k];
-    }
+    uint64_t end = s->end * of;
     fprintf(to,
-            "%6s %6.1f %6.1f %6.1f %6.1f %6.1f %8.2f %5" PRIu64 " %8.2f %5" PRIu64
+            "%6s %6.1f %6.1f %6.1f %6.1f %6.1f %6.1f %6.1f %8.2f %5" PRIu64 " %8.2f %5" PRIu64
             " %8.2f %5" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8" PRIu64 " %9" PRIu64 " %10.3f\n",
-            name, 100 * part(r->link_out, end), 100 * part(r->link_in, end),
-            100 * part(c->egress, end), 100 * part(c->dma, end), 100 * part(hpus, end * s->hpus),
+            name, 100 * part(c->host, end), 100 * part(c->memory, end),
+            100 * part(r->link_out, end), 100 * part(r->link_in, end), 100 * part(c->egress, end),
+            100 * part(c->dma, end), 100 * part(sim_hpus_taken(c), end * s->hpus),
             part(c->egress_queue.waited, end), c->egress_queue.most, part(c->dma_queue.waited, end),
             c->dma_queue.most, part(c->hpu_queue.waited, end), c->hpu_queue.most, c->messages,
             r->matched, r->dropped, c->looks, us(c->skipped));
@@ -115,14 +122,14 @@ void stats_print(const struct sim_stats *s, FILE *to)
     struct rank_stats sum;
     stats_sum(s, &sum);
     fprintf(to,
-            "\n%6s %34s %14s %14s %14s\n"
-            "%6s %6s %6s %6s %6s %6s %8s %5s %8s %5s %8s %5s %9s %9s %8s %9s %10s\n",
-            "", "taken, % of the time", "egress queue", "DMA queue", "HPU queue", "rank", "out",
-            "in", "egress", "DMA", "HPUs", "mean", "most", "mean", "most", "mean", "most",
-            "messages", "matched", "dropped", "looks", "skipped us");
+            "\n%6s %48s %14s %14s %14s\n"
+            "%6s %6s %6s %6s %6s %6s %6s %6s %8s %5s %8s %5s %8s %5s %9s %9s %8s %9s %10s\n",
+            "", "taken, % of the time", "egress queue", "DMA queue", "HPU queue", "rank", "host",
+            "memory", "out", "in", "egress", "DMA", "HPUs", "mean", "most", "mean", "most", "mean",
+            "most", "messages", "matched", "dropped", "looks", "skipped us");
     for (uint32_t i = 0; i < s->ranks; i++) {
         char name[16];
-        snprintf(name, sizeof(name), "%u", i);
+        stats_name(&s->rank[i], name, sizeof(name));
         print_row(to, name, s, &s->rank[i], 1);
     }
     print_row(to, "all", s, &sum, s->ranks);
@@ -149,6 +156,8 @@ static void json_counts(struct json *j, const struct sim_stats *s, const struct 
     json_unsigned(j, "time_ps", r->now);
     json_unsigned(j, "link_out_ps", r->link_out);
     json_unsigned(j, "link_in_ps", r->link_in);
+    json_unsigned(j, "host_ps", c->host);
+    json_unsigned(j, "memory_ps", c->memory);
     json_unsigned(j, "egress_ps", c->egress);
     json_unsigned(j, "dma_ps", c->dma);
     json_open_array(j, "hpu_ps");
@@ -188,7 +197,7 @@ void stats_json(const struct sim_stats *s, struct json *j)
 {
     struct stats_use use[STATS_RESOURCES];
     struct rank_stats sum;
-    char text[400];
+    char text[STATS_LIMIT];
     stats_use(s, use);
     stats_sum(s, &sum);
     stats_limit(s, text, sizeof(text));
@@ -212,6 +221,8 @@ void stats_json(const struct sim_stats *s, struct json *j)
     json_open_array(j, "by_rank");
     for (uint32_t i = 0; i < s->ranks; i++) {
         json_open_object(j, NULL);
+        json_unsigned(j, "rank", s->rank[i].rank);
+        json_unsigned(j, "process", s->rank[i].process);
         json_counts(j, s, &s->rank[i], 1);
         json_close_object(j);
     }

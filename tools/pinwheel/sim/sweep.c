@@ -215,6 +215,37 @@ static int print_json(const struct sweep *s, const struct point *points)
 
 enum { WIDTH = 860, HEIGHT = 520, LEFT = 96, RIGHT = 830, TOP = 90, BOTTOM = 440 };
 
+/* What is varied, with its unit if it has one. */
+static void axis_name(const struct sweep *s, char *text, size_t size)
+{
+    const char *unit = s->values != 0 ? profile_unit(s->key) : "";
+    snprintf(text, size, unit[0] != '\0' ? "%s (%s)" : "%s", s->key, unit);
+}
+
+/* The head of the data, and a line of them. */
+static void draw_head(struct plot *p, const char *name)
+{
+    char columns[256] = "";
+    size_t at = 0;
+    for (unsigned k = 0; k < STATS_RESOURCES; k++) {
+        at += (size_t)snprintf(columns + at, sizeof(columns) - at, ",%s",
+                               stats_resource((enum stats_resource)k));
+    }
+    plot_data(p, "nic,%s,time (ps)%s", name, columns);
+}
+
+static void draw_data(struct plot *p, const char *nic, double x, const struct point *at)
+{
+    char parts[256] = "";
+    size_t length = 0;
+    for (unsigned k = 0; k < STATS_RESOURCES; k++) {
+        length +=
+            (size_t)snprintf(parts + length, sizeof(parts) - length, ",%.6f", at->use[k].part);
+    }
+    plot_name(p, nic);
+    plot_data(p, "%.9g,%" PRIu64 "%s", x, at->end, parts);
+}
+
 /* A machine is a line, over the values, or if none is varied over the machines' places. */
 static int draw(const struct sweep *s, const struct point *points)
 {
@@ -223,6 +254,8 @@ static int draw(const struct sweep *s, const struct point *points)
     double low = s->values != 0 ? (double)s->value[0] * scale : 0;
     double high = s->values != 0 ? (double)s->value[s->values - 1] * scale : 1;
     struct plot p;
+    char name[64];
+    axis_name(s, name, sizeof(name));
     for (unsigned i = 0; i < s->nics * values_of(s); i++) {
         highest = (double)points[i].end / 1e6 > highest ? (double)points[i].end / 1e6 : highest;
     }
@@ -248,13 +281,10 @@ static int draw(const struct sweep *s, const struct point *points)
     plot_ticks_y(&p, &panel);
     plot_name_y(&p, &panel, "time (us)");
     if (s->values != 0) {
-        char name[64];
         plot_ticks_x(&p, &panel);
-        snprintf(name, sizeof(name), "%s (%s)", s->key, profile_unit(s->key));
         plot_name_x(&p, &panel, name);
     }
-    plot_data(&p, "nic,%s (%s),time (ps),link,egress,HPUs,DMA", s->key,
-              s->values != 0 ? profile_unit(s->key) : "");
+    draw_head(&p, name);
     for (unsigned nic = 0; nic < s->nics; nic++) {
         char class[8], mark[24];
         snprintf(class, sizeof(class), "c%u", nic);
@@ -264,10 +294,7 @@ static int draw(const struct sweep *s, const struct point *points)
             x[i] = s->values != 0 ? (double)s->value[i] * scale : (nic + 0.5) / s->nics;
             y[i] = (double)at->end / 1e6;
             svg_circle(&p.svg, mark, plot_point(&panel, x[i], y[i]), 4);
-            plot_name(&p, s->nic_name[nic]);
-            plot_data(&p, "%.9g,%" PRIu64 ",%.6f,%.6f,%.6f,%.6f", s->values != 0 ? x[i] : 0,
-                      at->end, at->use[STATS_LINK].part, at->use[STATS_EGRESS].part,
-                      at->use[STATS_HPUS].part, at->use[STATS_DMA].part);
+            draw_data(&p, s->nic_name[nic], s->values != 0 ? x[i] : 0, at);
         }
         plot_line(&p, &panel, class, x, y, values_of(s));
         plot_key(&p, class, (struct svg_point){LEFT + 150.0 * nic, 76}, s->nic_name[nic]);

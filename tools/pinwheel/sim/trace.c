@@ -15,13 +15,14 @@ static void write_time(FILE *to, const char *name, uint64_t ps)
     fprintf(to, ",\"%s\":%" PRIu64 ".%06" PRIu64, name, ps / 1000000, ps % 1000000);
 }
 
-static void write_names(FILE *to, uint32_t rank)
+/* Names a rank, and the resources of the machine that it has. */
+static void write_names(FILE *to, uint32_t rank, uint32_t hpus)
 {
     fprintf(to,
             ",\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"name\":\"process_name\",\"args\":{\"name\":"
             "\"rank %" PRIu32 "\"}}",
             rank, rank);
-    for (unsigned lane = 0; lane < LANES; lane++) {
+    for (unsigned lane = 0; lane < LANE_HPU + hpus; lane++) {
         char name[24];
         spans_lane_name(lane, name, sizeof(name));
         fprintf(to,
@@ -70,7 +71,7 @@ int sim_trace_write(const struct sim_spans *s, const char *path)
             "{\"labels\":\"virtual time\"}}",
             s->count, s->missed);
     for (uint32_t rank = 0; rank < s->ranks; rank++) {
-        write_names(to, rank);
+        write_names(to, rank, s->hpus);
     }
     for (size_t i = 0; i < s->count; i++) {
         write_span(to, s, &s->span[i]);
