@@ -168,17 +168,11 @@ static int remember(const char *call, struct known *k, const ptl_handle_eq_t *ha
     return PTL_OK;
 }
 
-#define NEITHER 2u
-
-/* Returns the index of a queue that has an event, as far as can be told without the lock; or
- * NEITHER. */
-static inline unsigned choose(const struct known *k)
+/* Whether queue *i, or else the other one, has an event, as far as can be told without the lock;
+ * *i becomes the one that has. */
+static inline bool choose(const struct known *k, unsigned *i)
 {
-    unsigned i = k->next;
-    if (!eq_empty(k->queues[i])) {
-        return i;
-    }
-    return eq_empty(k->queues[i ^ 1]) ? NEITHER : i ^ 1;
+    return !eq_empty(k->queues[*i]) || !eq_empty(k->queues[*i ^= 1]);
 }
 
 /* Takes an event of queue `i`; lock held. If another thread has freed the queue, its memory is
@@ -234,8 +228,8 @@ __attribute__((noinline)) static int advance_and_take(struct known *k, ptl_event
     nic_lock(nic);
     bool moved = nic_advance(nic);
     if (moved) {
-        unsigned i = choose(k);
-        rc = i != NEITHER ? take_from(k, i, event, which) : PTL_EQ_EMPTY;
+        unsigned i = k->next;
+        rc = choose(k, &i) ? take_from(k, i, event, which) : PTL_EQ_EMPTY;
     }
     nic_unlock(nic);
     /* a poll counts as a find also if the messages that moved had no events */
@@ -260,8 +254,8 @@ __attribute__((noinline)) static int look(struct known *k, ptl_event_t *event, u
 
 static inline int take_or_look(struct known *k, ptl_event_t *event, unsigned int *which)
 {
-    unsigned i = choose(k);
-    return i != NEITHER ? take(k, i, event, which) : look(k, event, which);
+    unsigned i = k->next;
+    return choose(k, &i) ? take(k, i, event, which) : look(k, event, which);
 }
 
 /* Says that there is no event, without a look, to a program that polls again after the last event.
@@ -335,8 +329,8 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
         return poll_first(eq_handles, size, timeout, event, which);
     }
     PAUSE_POINT("remembered");
-    unsigned i = choose(k);
-    if (i != NEITHER) {
+    unsigned i = k->next;
+    if (choose(k, &i)) {
         return take(k, i, event, which);
     }
     return k->found ? none_after_last(k) : look(k, event, which);

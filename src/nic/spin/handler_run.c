@@ -205,35 +205,55 @@ static void set_lengths(struct rx *rx)
     run->user_header = wanted < run->length ? wanted : run->length;
 }
 
-bool handlers_start(struct rx *rx)
+/* Returns a run for the messages of rx, one after the other, with what is alike for all of them;
+ * NULL: memory is short. */
+static struct handler_run *run_new(struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
+    struct handler_run *run = calloc(1, sizeof(*run));
+    uint8_t *bounce = aligned_alloc(PACKET_ALIGN, nic->packet_size);
+    if (run == NULL || bounce == NULL) {
+        free(run);
+        free(bounce);
+        return NULL;
+    }
+    run->bounce = bounce;
+    run->nic = nic;
+    run->rx = rx;
+    list_init(&run->packets);
+    struct hpu_env *env = &run->exec.env;
+    env->max_payload = nic->packet_size;
+    env->counter_count = PTL_SPIN_COUNTERS;
+    env->outputs = nic->stats->outputs;
+    env->output_count = PTL_NUM_HPUS;
+    env->engine = nic->dma_engine;
+    env->timed = nic->time != NULL ? nic->sched : NULL;
+    env->ops = &handler_ops;
+    env->owner = run;
+    return run;
+}
+
+bool handlers_start(struct rx *rx)
+{
     struct handlers *h = rx->at.le->handlers;
-    if (rx->run == NULL) {
-        rx->run = calloc(1, sizeof(*rx->run));
-        uint8_t *bounce = aligned_alloc(PACKET_ALIGN, nic->packet_size);
-        if (rx->run == NULL || bounce == NULL) {
-            free(rx->run);
-            free(bounce);
-            rx->run = NULL; /* the next message tries to allocate both again */
-            return false;
-        }
-        rx->run->bounce = bounce;
+    if (rx->run == NULL && (rx->run = run_new(rx)) == NULL) {
+        return false; /* the next message tries again */
     }
     /* Field by field: a handler call overwrites most of the struct, and clearing all of it would
      * cost as much as the call. */
     struct handler_run *run = rx->run;
-    run->nic = nic;
-    run->rx = rx;
+    struct nic *nic = run->nic;
     run->le = rx->at.le;
     set_lengths(rx);
     run->deposit = h->payload == NULL;
     run->progress = 0;
     run->told = 0;
     run->stalled = 0;
-    run->begun = nic->sched != NULL ? nic->now() : 0;
-    run->outstanding = 0;
-    list_init(&run->packets);
+    if (nic->sched != NULL) {
+        run->begun = nic->now();
+        run->outstanding = 0;
+        list_init(&run->packets);
+    }
     run->fail = PTL_NI_OK;
     run->kept = run->dropped = run->emitted = run->filled = run->consumed = 0;
     run->exec.ctx = NULL;
@@ -247,18 +267,10 @@ bool handlers_start(struct rx *rx)
     env->host_length = h->host_length;
     env->state = h->memory->mem->base;
     env->state_length = h->memory->mem->length;
-    env->max_payload = nic->packet_size;
     env->counters = rx->at.ni->counters;
-    env->counter_count = PTL_SPIN_COUNTERS;
     env->code = nic->device != NULL ? h->code : NULL;
     env->me_vector = rx->at.le->vector.parts != NULL ? &rx->at.le->vector : NULL;
     env->host_vector = h->host_vector.parts != NULL ? &h->host_vector : NULL;
-    env->outputs = nic->stats->outputs;
-    env->output_count = PTL_NUM_HPUS;
-    env->engine = nic->dma_engine;
-    env->timed = nic->time != NULL ? nic->sched : NULL;
-    env->ops = &handler_ops;
-    env->owner = run;
     env->awaited = NULL;
     return true;
 }

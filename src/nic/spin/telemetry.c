@@ -69,17 +69,19 @@ _Static_assert((int)HPU_CALL_HEADER == STATS_HEADER && (int)HPU_CALL_PAYLOAD == 
                    (int)HPU_CALL_COMPLETION == STATS_COMPLETION,
                "calls and their counts come in one order");
 
+static void add_call(struct stats_work *to, const struct hpu_exec *exec, int code)
+{
+    to->calls[exec->call] += exec->calls;
+    to->cycles += exec->cycles;
+    to->core_cycles += exec->core_cycles;
+    to->faults += code == SEGV || code == TIMEOUT;
+    to->failed += code == FAIL;
+}
+
 void telemetry_call(struct nic *nic, struct handlers *h, const struct hpu_exec *exec, int code)
 {
-    struct stats_work one = {
-        .cycles = exec->cycles,
-        .core_cycles = exec->core_cycles,
-        .faults = code == SEGV || code == TIMEOUT,
-        .failed = code == FAIL,
-    };
-    one.calls[exec->call] = exec->calls;
-    add_work(&nic->stats->hpu[exec->hpu], &one);
+    add_call(&nic->stats->hpu[exec->hpu], exec, code);
     if (h != NULL && h->stats != NULL) {
-        add_work(&h->stats->work, &one);
+        add_call(&h->stats->work, exec, code);
     }
 }
