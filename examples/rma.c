@@ -7,44 +7,9 @@
  *
  *      $ pinwheel run -n 4 ./rma
  */
-#include "start.h"
-
-#include <pinwheel_rma.h>
+#include "rma.h"
 
 enum { LINE = 64 };
-
-/* expect() wants that a call gave 0. */
-static void expect(int code, const char *call)
-{
-    if (code != 0) {
-        fail("%s gave %s", call, strerror(-code));
-    }
-}
-
-/* Keys are published as text: values of the job hold no other bytes. */
-static void publish(const struct start *s, const unsigned char *key)
-{
-    char name[32], text[2 * PW_RMA_KEY + 1];
-    for (int i = 0; i < PW_RMA_KEY; i++) {
-        snprintf(text + 2 * i, 3, "%02x", key[i]);
-    }
-    snprintf(name, sizeof(name), "rma-key-%u", s->rank);
-    check_job(pinwheel_job_put(s->job, name, text), s->job);
-}
-
-static void look_up(const struct start *s, unsigned rank, unsigned char *key)
-{
-    char name[32], text[2 * PW_RMA_KEY + 1];
-    unsigned byte = 0;
-    snprintf(name, sizeof(name), "rma-key-%u", rank);
-    check_job(pinwheel_job_get(s->job, name, text, sizeof(text)), s->job);
-    for (int i = 0; i < PW_RMA_KEY; i++) {
-        if (sscanf(text + 2 * i, "%2x", &byte) != 1) {
-            fail("rank %u has published no key: %s", rank, text);
-        }
-        key[i] = (unsigned char)byte;
-    }
-}
 
 int main(int argc, char **argv)
 {
@@ -55,19 +20,12 @@ int main(int argc, char **argv)
     struct pw_rma_region *region;
     struct pw_rma_key *key;
     struct pw_rma_request got;
-    ptl_ni_limits_t limits;
     (void)argv;
     if (argc > 1) {
         fprintf(stderr, "usage: rma\n");
         return 2;
     }
-    start(&s, 1, 0);
-    /* A second PtlNIInit of the same interface returns the first one's limits. */
-    check(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_LOGICAL, PTL_PID_ANY, NULL, &limits,
-                    &s.ni),
-          "PtlNIInit");
-    struct pw_rma_config config = {1, &s.ni, &limits, 0};
-    expect(pw_rma_open(&config, &rma), "pw_rma_open");
+    rma_start(&s, &rma);
 
     /* Memory for the others, and its key. */
     expect(pw_rma_register(rma, mine, sizeof(mine), PW_RMA_READ | PW_RMA_WRITE, &region),
@@ -93,7 +51,6 @@ int main(int argc, char **argv)
     right &= strcmp(back, line) == 0;
     pw_rma_key_close(key);
     expect(pw_rma_unregister(region), "pw_rma_unregister");
-    expect(pw_rma_close(rma), "pw_rma_close");
-    check(PtlNIFini(s.ni), "PtlNIFini");
+    rma_finish(&s, rma);
     return finish(&s, right ? 0 : 1);
 }

@@ -23,6 +23,7 @@
  *       -ESTALE   the region is not registered any more, or the key is of an earlier process
  *       -EACCES   the region does not allow this; -EPERM: not to this user
  *       -EFAULT   memory at one of the two ends cannot be accessed
+ *       -ENOBUFS  the target has no room for a notice (pinwheel_notify.h)
  *       -EIO      the target's interface refused it for another reason
  *       -ENOMEM   this process's interface did not take it
  *   A peer that is only stopped is waited for.
@@ -72,8 +73,8 @@ struct pw_rma_config {
     unsigned flags; /* PW_RMA_ANY_USER */
 };
 
-/* pw_rma_open() prepares for remote memory access: two portal table entries, an event queue and 16
- * counters at each interface.
+/* pw_rma_open() prepares for remote memory access: a portal table entry, an event queue and 16
+ * counters at each interface. The first region with PW_RMA_NOTIFY takes a second entry and queue.
  *   -EINVAL  count is 0 or above PW_RMA_INTERFACES; a flag is unknown; an interface is none or not
  *            matching, or takes no atomic of 32 bytes; logical interfaces beside physical ones
  *   -ENOSPC  the interface has no such object left; -ENOMEM */
@@ -86,15 +87,16 @@ PW_RMA_EXPORT int pw_rma_close(struct pw_rma *rma);
 /* ---- Regions and keys ---- */
 
 /* What others may do with a region. */
-#define PW_RMA_READ 1u  /* get */
-#define PW_RMA_WRITE 2u /* put, accumulate; and with PW_RMA_READ what does both */
-#define PW_RMA_PAIRS 4u /* with PW_RMA_WRITE: atomic operations on pairs, too, by handlers */
+#define PW_RMA_READ 1u   /* get */
+#define PW_RMA_WRITE 2u  /* put, accumulate; and with PW_RMA_READ what does both */
+#define PW_RMA_PAIRS 4u  /* with PW_RMA_WRITE: atomic operations on pairs, too, by handlers */
+#define PW_RMA_NOTIFY 8u /* with another one: notified access, too (pinwheel_notify.h) */
 
 /* pw_rma_register() lets other processes access the `length` bytes at `start`, which must remain
  * mapped; no bytes are a region, too. Regions may overlap. Those of several interfaces are spread
  * over them.
- *   -EINVAL  an access right is unknown or there is none; PW_RMA_PAIRS without PW_RMA_WRITE; the
- *            range wraps
+ *   -EINVAL  an access right is unknown or there is none; PW_RMA_PAIRS without PW_RMA_WRITE;
+ *            PW_RMA_NOTIFY alone; the range wraps
  *   -EOPNOTSUPP  PW_RMA_PAIRS, and the interface takes no handlers, or not these: with
  *            PINWHEEL_HPU=rv32, if the library was built without a compiler for RV32
  *   -ENOSPC  the interface has no entry left; -ENOMEM */
@@ -103,7 +105,8 @@ PW_RMA_EXPORT int pw_rma_register(struct pw_rma *rma, void *start, size_t length
 
 /* pw_rma_unregister() ends all access to a region. Operations that come later give their origin
  * -ESTALE.
- *   -EBUSY  an operation is in progress: call it again. Meanwhile no other one begins */
+ *   -EBUSY   an operation is in progress: call it again. Meanwhile no other one begins
+ *   -EINVAL  a request of pw_notify_open() is open: nothing has changed */
 PW_RMA_EXPORT int pw_rma_unregister(struct pw_rma_region *region);
 
 #define PW_RMA_KEY 56 /* bytes of a key */

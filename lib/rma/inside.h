@@ -12,16 +12,18 @@
  *   So the successes of a counter reach `issued`, and when they have, all errors are noted.
  * - C2 A counter has at most IN_FLIGHT messages under way, and a rail at most TOLD messages of
  *   requests whose event was not taken. Each has two events at most, so the queue never overflows.
- * - C3 Of a rail's event queue one thread at a time takes events (`polled`), those for others, too;
- *   others who need one sleep on `changed`, and are woken after each event.
+ * - C3 Of an event queue one thread at a time takes events (`polled`), those for others, too;
+ * others who need one sleep on `changed`, and are woken after each event.
  * - C4 A peer without keys is freed when its counters stand at `issued`: no event names it then.
  * - C5 `lent` is set after `issued` was raised, and cleared before a flush reads `issued`: if it is
  *   clear, no buffer of an operation begun earlier is in use.
+ * - C6 The queue of notices has flow control: a message whose notice finds no room is refused, and
+ *   its origin told. So each notified message that was not refused has one notice at its target.
  */
 #ifndef RMA_INSIDE_H
 #define RMA_INSIDE_H
 
-#include "pinwheel_rma.h"
+#include "pinwheel_notify.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,10 +33,21 @@ enum { COUNTERS = 16, IN_FLIGHT = 1024, TOLD = 8192 };
 enum { LARGEST_ELEMENT = 32, ATOMIC_MOST = 4096 }; /* bytes; of an atomic message */
 enum { EVENTS = 2 * (COUNTERS * IN_FLIGHT + TOLD) };
 
-/* match bits: | incarnation 32 | serial number of the region 28 | entry of the region 4 | */
-enum { ALL_ACCESS = PW_RMA_READ | PW_RMA_WRITE | PW_RMA_PAIRS };
-enum { SERIAL_BITS = 28, ENTRY_BITS = 4 };
-enum entry_kind { ENTRY_PLAIN, ENTRY_PAIRS, ENTRY_KINDS };
+/* match bits: | incarnation 32 | serial number of the region 28 | entry of the region 4 |
+ * of notified messages, which have a portal table entry of their own:
+ *             | incarnation 20 | serial number of the region 28 | tag 16 | */
+enum { ALL_ACCESS = PW_RMA_READ | PW_RMA_WRITE | PW_RMA_PAIRS | PW_RMA_NOTIFY };
+enum { SERIAL_BITS = 28, ENTRY_BITS = 4, TAG_BITS = 16 };
+enum entry_kind { ENTRY_PLAIN, ENTRY_PAIRS, ENTRY_NOTIFY, ENTRY_KINDS };
+
+/* An event queue, of which one thread at a time takes events (C3). */
+struct queue {
+    ptl_handle_eq_t eq;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool polled;
+    uint64_t taken; /* events, so far */
+};
 
 struct counter {
     _Alignas(64) _Atomic uint64_t issued;
@@ -50,13 +63,13 @@ struct rail {
     ptl_handle_ni_t ni;
     ptl_ni_limits_t limits;
     ptl_process_t id; /* this process */
+    bool logical;     /* it has a rank */
     ptl_uid_t uid;
     ptl_pt_index_t pt;
-    ptl_handle_eq_t eq;
-    _Atomic uint32_t told; /* messages of requests whose event was not taken */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool polled;
+    struct queue queue;                 /* of what this process begins */
+    _Atomic uint32_t told;              /* messages of requests whose event was not taken */
+    struct probe *probes;               /* those that their request has left */
+    struct notices *notices;            /* NULL until a region is registered with PW_RMA_NOTIFY */
     unsigned char scratch[ATOMIC_MOST]; /* for old values that nobody wants */
 };
 
@@ -89,6 +102,9 @@ struct pw_rma_region {
     ptl_match_bits_t bits;
     unsigned access;
     ptl_handle_me_t entries[ENTRY_KINDS]; /* or PTL_INVALID_HANDLE */
+    /* notify.c: notices that no request has taken, the oldest first, and open requests */
+    struct notice *oldest, **newest;
+    _Atomic unsigned watchers;
 };
 
 /* What a key says. */
@@ -99,8 +115,8 @@ struct key {
     ptl_process_t id;
     uint32_t rail, access;
     bool logical;
-    ptl_pt_index_t pt;
-    uint32_t max_atomic; /* bytes of an atomic message that the target takes */
+    ptl_pt_index_t pt, notify_pt; /* the second one with PW_RMA_NOTIFY */
+    uint32_t max_atomic;          /* bytes of an atomic message that the target takes */
 };
 
 struct pw_rma_key {
@@ -135,7 +151,46 @@ static inline ptl_match_bits_t entry_bits(ptl_match_bits_t plain, enum entry_kin
     return plain | kind;
 }
 
+/* queue.c. queue_event() takes an event and gives it to take(); if there is none it waits for up to
+ * `wait` ms, or while another thread takes events. The caller has the lock, which is free
+ * meanwhile. 0; -EAGAIN: there was none; -ECANCELED. */
+typedef void take_event(void *owner, const ptl_event_t *event);
+int queue_open(struct queue *q, ptl_handle_ni_t ni, size_t events);
+void queue_close(struct queue *q);
+int queue_event(struct queue *q, ptl_time_t wait, take_event *take, void *owner);
+
+/* notice.c. notices_open() gives a rail what notified messages need, if it has not; a Portals code.
+ * The caller has rma->lock. notices_expect() makes a region one whose notices are kept, 0 or
+ * -ENOMEM; notices_forget() ends that, and drops them. notices_watched(): a request is open. */
+int notices_open(struct rail *rail);
+void notices_close(struct rail *rail);
+int notices_expect(struct pw_rma_region *region);
+void notices_forget(struct pw_rma_region *region);
+bool notices_watched(struct pw_rma_region *region);
+ptl_pt_index_t notices_pt(const struct rail *rail);
+
+/* Finds the oldest notice of this region that fits and takes it out. The caller has the queue's
+ * lock (notices_queue()). */
+bool notices_take(struct pw_rma_region *region, const struct pw_notice *wanted,
+                  struct pw_notice *found);
+struct queue *notices_queue(const struct rail *rail);
+
+/* Takes what has come, after waiting for up to `wait` ms. 0, -EAGAIN: nothing has come, -ENOBUFS:
+ * there is no room left, -ECANCELED. The caller has the queue's lock. */
+int notices_look(struct rail *rail, ptl_time_t wait);
+
+static inline ptl_match_bits_t notify_bits(ptl_match_bits_t plain)
+{
+    return plain << (TAG_BITS - ENTRY_BITS);
+}
+
+/* notify.c: frees the probes that are over, or all of them. */
+void probes_free(struct rail *rail, bool all);
+
 /* over.c: how operations end */
+
+/* What is added to the user pointer of a message beside the pointer itself. */
+enum { USER_REQUEST = 1, USER_NOTIFIED = 2 };
 
 /* An operation while its call goes on. */
 struct operation {
@@ -154,6 +209,9 @@ void operation_begin(struct operation *o, struct pw_rma_key *key, struct pw_rma_
 int operation_message(struct operation *o);
 void operation_sent(struct operation *o, int ptl_code, bool lends);
 void operation_begun(struct operation *o);
+
+/* Notes the error of an operation that cannot be begun any more. */
+void operation_failed(struct operation *o, int code);
 
 /* move.c: send the messages of a put or get, and return what operation_message() does. */
 int put_send(struct operation *o, const void *from, size_t length, uint64_t offset);

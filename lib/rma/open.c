@@ -26,7 +26,7 @@ static int counter_open(struct rail *rail, struct counter *c)
                     .length = PTL_SIZE_MAX,
                     .options = PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY | PTL_MD_VOLATILE |
                                PTL_MD_EVENT_SEND_DISABLE,
-                    .eq_handle = rail->eq};
+                    .eq_handle = rail->queue.eq};
     int rc = PtlCTAlloc(rail->ni, &c->ct);
     all.ct_handle = c->ct;
     if (rc == PTL_OK) {
@@ -66,19 +66,16 @@ static void rail_close(struct rail *rail)
     if (rail->pt != PTL_PT_ANY) {
         PtlPTFree(rail->ni, rail->pt);
     }
-    if (rail->eq != PTL_EQ_NONE) {
-        PtlEQFree(rail->eq);
-    }
-    pthread_cond_destroy(&rail->changed);
-    pthread_mutex_destroy(&rail->lock);
+    probes_free(rail, true);
+    notices_close(rail);
+    queue_close(&rail->queue);
 }
 
 /* Opens a rail; after an error rail_close() takes back what it has. */
-static int rail_open(struct rail *rail, bool *logical)
+static int rail_open(struct rail *rail)
 {
     ptl_process_t physical;
     int rc;
-    rail->eq = PTL_EQ_NONE;
     rail->pt = PTL_PT_ANY;
     for (int i = 0; i < COUNTERS; i++) {
         struct counter *c = &rail->counters[i];
@@ -86,6 +83,9 @@ static int rail_open(struct rail *rail, bool *logical)
         c->quiet = c->telling = PTL_INVALID_HANDLE;
     }
     memset(&rail->id, 0, sizeof(rail->id));
+    if ((rc = queue_open(&rail->queue, rail->ni, EVENTS)) != PTL_OK) {
+        return rc;
+    }
     if (rail->limits.max_atomic_size < LARGEST_ELEMENT ||
         rail->limits.max_fetch_atomic_size < LARGEST_ELEMENT) {
         return PTL_ARG_INVALID;
@@ -93,13 +93,13 @@ static int rail_open(struct rail *rail, bool *logical)
     if ((rc = PtlGetId(rail->ni, &rail->id)) != PTL_OK ||
         (rc = PtlGetPhysId(rail->ni, &physical)) != PTL_OK ||
         (rc = PtlGetUid(rail->ni, &rail->uid)) != PTL_OK ||
-        (rc = PtlEQAlloc(rail->ni, EVENTS, &rail->eq)) != PTL_OK ||
         (rc = PtlPTAlloc(rail->ni, 0, PTL_EQ_NONE, PTL_PT_ANY, &rail->pt)) != PTL_OK ||
         (rc = rail_probe(rail)) != PTL_OK) {
         return rc;
     }
-    *logical = rail->id.phys.nid != physical.phys.nid || rail->id.phys.pid != physical.phys.pid;
-    if (*logical) {
+    rail->logical =
+        rail->id.phys.nid != physical.phys.nid || rail->id.phys.pid != physical.phys.pid;
+    if (rail->logical) {
         rail->id.phys.pid = 0; /* it has a rank, where a physical id has its nid */
     }
     for (int i = 0; i < COUNTERS && rc == PTL_OK; i++) {
@@ -141,14 +141,11 @@ int pw_rma_open(const struct pw_rma_config *config, struct pw_rma **rma)
     r->first_serial = (uint32_t)r->incarnation;
     for (unsigned i = 0; i < r->count; i++) {
         struct rail *rail = &r->rails[i];
-        bool logical = false;
-        pthread_mutex_init(&rail->lock, NULL);
-        pthread_cond_init(&rail->changed, NULL);
         rail->ni = config->interfaces[i];
         rail->limits = config->limits[i];
-        int rc = rail_open(rail, &logical);
-        r->logical = i == 0 ? logical : r->logical;
-        if (rc != PTL_OK || logical != r->logical) {
+        int rc = rail_open(rail);
+        r->logical = r->rails[0].logical;
+        if (rc != PTL_OK || rail->logical != r->logical) {
             rma_free(r, i + 1);
             return rc != PTL_OK ? errno_of(rc) : -EINVAL;
         }

@@ -18,8 +18,9 @@ static int errno_of_failure(ptl_ni_fail_t fail)
     case PTL_NI_UNDELIVERABLE:
         return -EPIPE;
     case PTL_NI_DROPPED:
-    case PTL_NI_PT_DISABLED:
         return -ESTALE;
+    case PTL_NI_PT_DISABLED:
+        return -ENOBUFS;
     case PTL_NI_OP_VIOLATION:
         return -EACCES;
     case PTL_NI_PERM_VIOLATION:
@@ -60,16 +61,20 @@ static void failed(struct counter *c, bool counted)
     }
 }
 
-static void take(struct rail *rail, const ptl_event_t *event)
+static void take(void *owner, const ptl_event_t *event)
 {
+    struct rail *rail = owner;
     if (event->type != PTL_EVENT_ACK && event->type != PTL_EVENT_REPLY) {
         return; /* a SEND that failed: its ACK or REPLY tells it, too */
     }
-    uintptr_t user = (uintptr_t)event->user_ptr;
-    struct request *request = (user & 1) != 0 ? (struct request *)(user - 1) : NULL;
-    struct pw_rma_peer *peer = request == NULL ? event->user_ptr : NULL;
+    uintptr_t user = (uintptr_t)event->user_ptr, what = user & (USER_REQUEST | USER_NOTIFIED);
+    void *whose = (char *)event->user_ptr - what;
+    struct request *request = (what & USER_REQUEST) != 0 ? whose : NULL;
+    struct pw_rma_peer *peer = request == NULL ? whose : NULL;
     if (event->ni_fail_type != PTL_NI_OK) {
-        note_error(request, peer, errno_of_failure(event->ni_fail_type));
+        int code = errno_of_failure(event->ni_fail_type);
+        /* of notified messages the entry for those that find no region refuses all */
+        note_error(request, peer, code == -EACCES && (what & USER_NOTIFIED) != 0 ? -ESTALE : code);
         failed(request != NULL ? request->counter : &rail->counters[peer->number % COUNTERS], true);
     }
     if (request != NULL) {
@@ -78,27 +83,10 @@ static void take(struct rail *rail, const ptl_event_t *event)
     }
 }
 
-/* Takes one event, if `wait` after waiting for it, or sleeps while another thread does. The caller
- * has the rail's lock, which is free meanwhile. -EAGAIN: there is none. */
+/* Takes one event, if `wait` after waiting for it. The caller has the queue's lock. */
 static int one_event(struct rail *rail, bool wait)
 {
-    if (rail->polled) {
-        if (wait) {
-            pthread_cond_wait(&rail->changed, &rail->lock);
-        }
-        return wait ? 0 : -EAGAIN;
-    }
-    ptl_event_t event;
-    rail->polled = true;
-    pthread_mutex_unlock(&rail->lock);
-    int rc = wait ? PtlEQWait(rail->eq, &event) : PtlEQGet(rail->eq, &event);
-    if (rc == PTL_OK) {
-        take(rail, &event);
-    }
-    pthread_mutex_lock(&rail->lock);
-    rail->polled = false;
-    pthread_cond_broadcast(&rail->changed);
-    return rc == PTL_OK ? 0 : rc == PTL_EQ_EMPTY ? -EAGAIN : -ECANCELED;
+    return queue_event(&rail->queue, wait ? PTL_TIME_FOREVER : 0, take, rail);
 }
 
 /* Takes events until none of the counter's failures is left. */
@@ -106,11 +94,11 @@ static int take_failures(struct rail *rail, struct counter *c)
 {
     ptl_ct_event_t value;
     int rc = 0;
-    pthread_mutex_lock(&rail->lock);
+    pthread_mutex_lock(&rail->queue.lock);
     while (rc == 0 && PtlCTGet(c->ct, &value) == PTL_OK && value.failure != 0) {
         rc = one_event(rail, true);
     }
-    pthread_mutex_unlock(&rail->lock);
+    pthread_mutex_unlock(&rail->queue.lock);
     return rc;
 }
 
@@ -164,7 +152,7 @@ void operation_begin(struct operation *o, struct pw_rma_key *key, struct pw_rma_
         r->counter = key->counter;
         atomic_store(&r->parts, 1);
         atomic_store(&r->error, 0);
-        o->user_ptr = (char *)r + 1;
+        o->user_ptr = (char *)r + USER_REQUEST;
         o->md = key->counter->telling;
     }
 }
@@ -174,11 +162,11 @@ static int room_to_tell(struct rail *rail)
 {
     int rc = 0;
     if (atomic_fetch_add(&rail->told, 1) + 1 > TOLD) {
-        pthread_mutex_lock(&rail->lock);
+        pthread_mutex_lock(&rail->queue.lock);
         while (rc == 0 && atomic_load(&rail->told) > TOLD) {
             rc = one_event(rail, true);
         }
-        pthread_mutex_unlock(&rail->lock);
+        pthread_mutex_unlock(&rail->queue.lock);
     }
     return rc;
 }
@@ -227,6 +215,11 @@ void operation_sent(struct operation *o, int ptl_code, bool lends)
     }
 }
 
+void operation_failed(struct operation *o, int code)
+{
+    note_error(o->request, o->key->peer, code);
+}
+
 void operation_begun(struct operation *o)
 {
     if (o->request != NULL) {
@@ -242,11 +235,11 @@ static int request_events(struct request *r, bool wait)
 {
     int rc = 0;
     if (atomic_load(&r->parts) != 0) {
-        pthread_mutex_lock(&r->rail->lock);
+        pthread_mutex_lock(&r->rail->queue.lock);
         while (atomic_load(&r->parts) != 0 && rc == 0) {
             rc = one_event(r->rail, wait);
         }
-        pthread_mutex_unlock(&r->rail->lock);
+        pthread_mutex_unlock(&r->rail->queue.lock);
     }
     return rc;
 }

@@ -14,9 +14,9 @@ static int append(struct pw_rma_region *r, const ptl_me_t *me, enum entry_kind k
 {
     struct rail *rail = r->rail;
     ptl_handlers_t handlers;
-    if (kind == ENTRY_PLAIN) {
-        return errno_of(
-            PtlMEAppend(rail->ni, rail->pt, me, PTL_PRIORITY_LIST, NULL, &r->entries[kind]));
+    if (kind != ENTRY_PAIRS) {
+        return errno_of(PtlMEAppend(rail->ni, kind == ENTRY_NOTIFY ? notices_pt(rail) : rail->pt,
+                                    me, PTL_PRIORITY_LIST, NULL, &r->entries[kind]));
     }
     int rc = pairs_handlers(rail->ni, (uint32_t)(r->bits >> ENTRY_BITS), &handlers);
     if (rc == PTL_OK) {
@@ -39,6 +39,11 @@ static int region_entry(struct pw_rma_region *r, enum entry_kind kind)
                    ((r->access & PW_RMA_WRITE) != 0 ? PTL_ME_OP_PUT : 0),
         .match_bits = entry_bits(r->bits, kind),
     };
+    if (kind == ENTRY_NOTIFY) {
+        me.options &= ~PTL_ME_EVENT_COMM_DISABLE;
+        me.match_bits = notify_bits(r->bits);
+        me.ignore_bits = PW_NOTIFY_TAG_MAX;
+    }
     if (r->rma->logical) {
         me.match_id.rank = PTL_RANK_ANY;
     } else {
@@ -63,6 +68,43 @@ static bool region_name(struct pw_rma_region *r)
     return left;
 }
 
+/* Takes back the entries that a region has; false: a message is at work in one. */
+static bool region_unlink(struct pw_rma_region *r)
+{
+    bool all = true;
+    for (int kind = 0; kind < ENTRY_KINDS; kind++) {
+        if (r->entries[kind] != PTL_INVALID_HANDLE) {
+            if (PtlMEUnlink(r->entries[kind]) == PTL_IN_USE) {
+                all = false;
+            } else {
+                r->entries[kind] = PTL_INVALID_HANDLE;
+            }
+        }
+    }
+    return all;
+}
+
+/* Makes the entries that the rights ask for. */
+static int region_entries(struct pw_rma_region *r)
+{
+    int rc = region_entry(r, ENTRY_PLAIN);
+    if (rc == 0 && (r->access & PW_RMA_PAIRS) != 0) {
+        rc = region_entry(r, ENTRY_PAIRS);
+    }
+    if (rc == 0 && (r->access & PW_RMA_NOTIFY) != 0) {
+        pthread_mutex_lock(&r->rma->lock);
+        rc = errno_of(notices_open(r->rail));
+        pthread_mutex_unlock(&r->rma->lock);
+        if (rc == 0) {
+            rc = notices_expect(r);
+        }
+        if (rc == 0 && (rc = region_entry(r, ENTRY_NOTIFY)) != 0) {
+            notices_forget(r);
+        }
+    }
+    return rc;
+}
+
 static void region_free(struct pw_rma_region *r)
 {
     pthread_mutex_lock(&r->rma->lock);
@@ -75,7 +117,7 @@ int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned acc
                     struct pw_rma_region **region)
 {
     if (access == 0 || (access & ~(unsigned)ALL_ACCESS) != 0 ||
-        (access & (PW_RMA_PAIRS | PW_RMA_WRITE)) == PW_RMA_PAIRS ||
+        (access & (PW_RMA_PAIRS | PW_RMA_WRITE)) == PW_RMA_PAIRS || access == PW_RMA_NOTIFY ||
         (uintptr_t)start + length < length) {
         return -EINVAL;
     }
@@ -91,14 +133,9 @@ int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned acc
         free(r);
         return -ENOSPC;
     }
-    int rc = region_entry(r, ENTRY_PLAIN);
-    if (rc == 0 && (access & PW_RMA_PAIRS) != 0) {
-        rc = region_entry(r, ENTRY_PAIRS);
-    }
+    int rc = region_entries(r);
     if (rc != 0) {
-        if (r->entries[ENTRY_PLAIN] != PTL_INVALID_HANDLE) {
-            PtlMEUnlink(r->entries[ENTRY_PLAIN]); /* nobody has its key yet */
-        }
+        region_unlink(r); /* nobody has its key yet */
         region_free(r);
         return rc;
     }
@@ -108,19 +145,14 @@ int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned acc
 
 int pw_rma_unregister(struct pw_rma_region *region)
 {
-    bool busy = false;
-    for (int kind = 0; kind < ENTRY_KINDS; kind++) {
-        if (region->entries[kind] == PTL_INVALID_HANDLE) {
-            continue;
-        }
-        if (PtlMEUnlink(region->entries[kind]) == PTL_IN_USE) {
-            busy = true;
-        } else {
-            region->entries[kind] = PTL_INVALID_HANDLE;
-        }
+    if (notices_watched(region)) {
+        return -EINVAL;
     }
-    if (busy) {
+    if (!region_unlink(region)) {
         return -EBUSY;
+    }
+    if ((region->access & PW_RMA_NOTIFY) != 0) {
+        notices_forget(region);
     }
     region_free(region);
     return 0;
@@ -141,6 +173,7 @@ int pw_rma_key_pack(const struct pw_rma_region *region, void *bytes, size_t size
         .access = region->access,
         .logical = region->rma->logical,
         .pt = rail->pt,
+        .notify_pt = (region->access & PW_RMA_NOTIFY) != 0 ? notices_pt(rail) : 0,
         .max_atomic = (uint32_t)least(
             least(rail->limits.max_atomic_size, rail->limits.max_fetch_atomic_size), 1u << 30),
     };

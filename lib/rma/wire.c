@@ -3,7 +3,7 @@
  * Keys as bytes, little-endian:
  *
  *      | "PWRK" | version | rail | access | logical | incarnation 8 | match bits 8 | length 8 |
- *      | nid or rank 4 | pid 4 | pt index 4 | max_atomic 4 | 0 4 | sum of all before 4 |
+ *      | nid or rank 4 | pid 4 | pt index 4 | max_atomic 4 | notify pt 4 | sum of the rest 4 |
  *
  * wire_read() trusts none of them: what it accepts names an interface, an entry and rights that a
  * process can have. The sum finds damage, not malice: whoever can send to a process can try any
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { VERSION = 1, SUM_AT = PW_RMA_KEY - 4 };
+enum { VERSION = 2, SUM_AT = PW_RMA_KEY - 4 };
 
 static void put_number(unsigned char *at, uint64_t value, int bytes)
 {
@@ -55,6 +55,7 @@ void wire_write(unsigned char *bytes, const struct key *key)
     put_number(bytes + 36, key->id.phys.pid, 4);
     put_number(bytes + 40, key->pt, 4);
     put_number(bytes + 44, key->max_atomic, 4);
+    put_number(bytes + 48, key->notify_pt, 4);
     put_number(bytes + SUM_AT, sum(bytes), 4);
 }
 
@@ -74,13 +75,15 @@ int wire_read(const unsigned char *bytes, size_t size, struct key *key)
         .id.phys.pid = (ptl_pid_t)get_number(bytes + 36, 4),
         .pt = (ptl_pt_index_t)get_number(bytes + 40, 4),
         .max_atomic = (uint32_t)get_number(bytes + 44, 4),
+        .notify_pt = (ptl_pt_index_t)get_number(bytes + 48, 4),
     };
     bool pid = key->logical ? key->id.phys.pid == 0
                             : key->id.phys.pid >= 1 && key->id.phys.pid <= PTL_PID_MAX;
     if (get_number(bytes + SUM_AT, 4) != sum(bytes) || bytes[7] > 1 || !pid || key->pt > 65535 ||
-        key->access == 0 || (key->access & ~(uint32_t)ALL_ACCESS) != 0 ||
-        key->max_atomic < LARGEST_ELEMENT || key->bits % (1u << ENTRY_BITS) != 0 ||
-        key->bits >> 32 != key->incarnation >> 32 || get_number(bytes + 48, 4) != 0) {
+        key->access == 0 || key->access == PW_RMA_NOTIFY ||
+        (key->access & ~(uint32_t)ALL_ACCESS) != 0 || key->max_atomic < LARGEST_ELEMENT ||
+        key->bits % (1u << ENTRY_BITS) != 0 || key->bits >> 32 != key->incarnation >> 32 ||
+        key->notify_pt > 65535 || ((key->access & PW_RMA_NOTIFY) == 0 && key->notify_pt != 0)) {
         return -EBADMSG;
     }
     return 0;
