@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pinwheel_sim.h"
 #include "portals4.h"
 #include "spin_handler.h"
 
@@ -120,12 +121,14 @@ static inline struct spin_queue_end spin_queue_end_of(const struct spin_queue *q
     return end;
 }
 
-/* spin_queue_take() takes the next request; false if there is none. */
+/* spin_queue_take() takes the next request; false if there is none, after a look's time in a
+ * simulation. */
 static inline bool spin_queue_take(struct spin_queue *q, struct spin_queue_request *r)
 {
     uint64_t *slot = spin_queue_word(q, q->head);
     uint64_t word = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
     if (word != 4 * q->head + SPIN_QUEUE_POSTED && word != 4 * q->head + SPIN_QUEUE_ASKED) {
+        PtlSimPause();
         return false;
     }
     r->ticket = q->head++;

@@ -321,6 +321,9 @@ struct fabric_time {
     uint64_t (*written)(struct fabric *, bool tells);
     /* Of the process: it reads or writes so many bytes of host memory. */
     void (*touch)(uint64_t bytes);
+    /* Of the process: it looks at memory, and finds nothing; it begins a phase. */
+    void (*pause)(void);
+    void (*mark)(const char *name);
 };
 
 /* Functions that only a home fabric has. */

@@ -219,6 +219,40 @@ void timed_compute(struct process *p, uint64_t ps)
     }
 }
 
+void timed_touch(struct process *p, uint64_t bytes)
+{
+    const struct fabric_time *time = process_time();
+    if (time != NULL) {
+        struct nic *nic = enter(p);
+        time->touch(bytes);
+        leave(nic);
+    }
+}
+
+void timed_mark(struct process *p, const char *name)
+{
+    const struct fabric_time *time = process_time();
+    if (time != NULL) {
+        struct nic *nic = enter(p);
+        time->mark(name);
+        leave(nic);
+    }
+}
+
+/* It is called in loops: what it finds out of a process that is in no simulation stays so. */
+void timed_pause(struct process *p)
+{
+    static _Atomic bool real;
+    const struct fabric_time *time = real ? NULL : process_time();
+    if (time == NULL) {
+        real = true;
+        return;
+    }
+    struct nic *nic = enter(p);
+    time->pause();
+    leave(nic);
+}
+
 void timed_fence(struct process *p)
 {
     const struct fabric_time *time = process_time();

@@ -22,11 +22,15 @@ void timed_used(struct nic *nic);
 void timed_happened(struct nic *nic);
 void timed_give(struct nic *nic);
 void timed_take(struct nic *nic);
-/* Of a program: timed_now() is its time in picoseconds, in or out of a simulation. Out of one
- * timed_compute(), which lets time pass, and timed_fence(), which waits for all ranks of the job,
- * do nothing. */
+/* Of a program: timed_now() is its time in picoseconds, in or out of a simulation. Out of one the
+ * others do nothing: timed_compute() lets time pass, timed_touch() that of an access to memory,
+ * timed_pause() that of a look at nothing; timed_mark() begins a phase; timed_fence() waits for all
+ * ranks of the job. */
 uint64_t timed_now(void);
 void timed_compute(struct process *p, uint64_t ps);
+void timed_touch(struct process *p, uint64_t bytes);
+void timed_pause(struct process *p);
+void timed_mark(struct process *p, const char *name);
 void timed_fence(struct process *p);
 
 #endif

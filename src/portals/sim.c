@@ -17,6 +17,21 @@ void PtlSimCompute(uint64_t ns)
     timed_compute(process_current(), ns * PS_PER_NS);
 }
 
+void PtlSimTouch(uint64_t read, uint64_t written)
+{
+    timed_touch(process_current(), read + written);
+}
+
+void PtlSimPause(void)
+{
+    timed_pause(process_current());
+}
+
+void PtlSimMark(const char *phase)
+{
+    timed_mark(process_current(), phase);
+}
+
 void PtlSimFence(void)
 {
     timed_fence(process_current());

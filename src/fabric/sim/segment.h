@@ -33,7 +33,7 @@
     UINT64_C(1000000000000) /* ps of looks at nothing: it waits for what never comes */
 enum { SIM_LOOKS = 64 };    /* at nothing before it skips */
 enum { SIM_PACKET = 4096, SIM_PACKETS = 64, SIM_HPUS = 64, SIM_RANKS_MOST = 4096 };
-enum { SIM_HANDLERS = 32, SIM_NAME = 48 };
+enum { SIM_HANDLERS = 32, SIM_PHASES = 32, SIM_NAME = 48 };
 enum { SIM_PROCESSES_MOST = 1024 }; /* that a rank may have forked and that have not ended */
 
 /* The machine that every rank is: times in ps, of a byte in 1e-6 ps. */
@@ -133,6 +133,19 @@ struct sim_counts {
     struct sim_handler handler[SIM_HANDLERS]; /* the last place: all that have none of their own */
 };
 
+/* What was taken since the start, in ps where no number of things: all HPUs in sum. */
+struct sim_taken {
+    uint64_t time, messages, packets, bytes, egress, dma, handlers, hpu, shortage, looks, skipped;
+};
+
+/* A phase that the program has named: how often it has begun, when first, and what was taken in it;
+ * that of the open phase is added by sim_phase_taken() (mark.h). */
+struct sim_phase {
+    char name[SIM_NAME];
+    uint64_t begun, first;
+    struct sim_taken taken;
+};
+
 struct sim_rank {
     _Atomic uint32_t turn;  /* enum sim_turn; a futex */
     _Atomic uint32_t pid;   /* 0: it has not come */
@@ -168,6 +181,9 @@ struct sim_rank {
     uint32_t nic_nid, nic_pid, uid;
     uint64_t incarnation;
     struct sim_counts counts;
+    struct sim_phase phase[SIM_PHASES]; /* the last place: all that have none of their own */
+    uint32_t phases, phase_open;  /* how many; 1 and the place of the open one, 0: there is none */
+    struct sim_taken phase_began; /* when that was */
     _Alignas(64) uint8_t nic[FABRIC_STATS]; /* the stats page of the NIC that it opened last */
     uint64_t spans, spans_missed;           /* that it has noted; for which there was no room */
     uint32_t out_count, in_count;

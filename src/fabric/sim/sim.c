@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "fabric/sim/dma.h"
+#include "fabric/sim/mark.h"
 #include "fabric/sim/note.h"
 #include "fabric/sim/receive.h"
 #include "fabric/sim/send.h"
@@ -358,6 +359,31 @@ static void sim_compute(uint64_t ps)
     }
 }
 
+static void sim_pause(void)
+{
+    struct sim_clock *c = sim_clock_join();
+    if (c == NULL || c->passing) {
+        return;
+    }
+    if (c->tasks->next != NULL || atomic_load(&c->segment->used) > c->segment->ranks) {
+        c->looks = 0; /* a thread or process may change memory without an event of the NIC */
+    }
+    sim_clock_look(c);
+    if (c->skips) {
+        sim_clock_skip(c);
+    }
+    sim_clock_settle(c);
+}
+
+static void sim_begin_phase(const char *name)
+{
+    struct sim_clock *c = sim_clock_join();
+    if (c != NULL) {
+        sim_clock_settle(c);
+        sim_mark(c->me, c->now, name);
+    }
+}
+
 static void sim_hpus(struct fabric *fabric, struct fabric_hpus *hpus)
 {
     struct sim_fabric *f = sim_of(fabric);
@@ -385,7 +411,9 @@ static const struct fabric_time sim_time = {.nid = sim_nid,
                                             .took = sim_took,
                                             .dma = sim_dma,
                                             .written = sim_dma_written,
-                                            .touch = sim_touch};
+                                            .touch = sim_touch,
+                                            .pause = sim_pause,
+                                            .mark = sim_begin_phase};
 
 static const struct fabric_home sim_home = {.doorbell = sim_doorbell,
                                             .stats = sim_stats,

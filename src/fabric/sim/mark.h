@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Phases of a program (PtlSimMark()): how long each took, and what was taken in it. A phase that
+ * begins again goes on; the time before the first mark is in none.
+ */
+#ifndef FABRIC_SIM_MARK_H
+#define FABRIC_SIM_MARK_H
+
+#include "fabric/sim/segment.h"
+
+/* sim_mark() ends the open phase of a rank at a time, and begins the one of that name; NULL or "":
+ * none. */
+void sim_mark(struct sim_rank *r, uint64_t now, const char *name);
+
+/* sim_taken() is what a rank has taken until a time. */
+static inline struct sim_taken sim_taken(const struct sim_rank *r, uint64_t now)
+{
+    const struct sim_counts *c = &r->counts;
+    struct sim_taken t = {.time = now,
+                          .messages = c->messages,
+                          .packets = c->packets,
+                          .bytes = c->bytes,
+                          .egress = c->egress,
+                          .dma = c->dma,
+                          .handlers = c->handlers,
+                          .shortage = c->shortage,
+                          .looks = c->looks,
+                          .skipped = c->skipped};
+    for (unsigned i = 0; i < SIM_HPUS; i++) {
+        t.hpu += c->hpu[i];
+    }
+    return t;
+}
+
+static inline void sim_taken_add(struct sim_taken *sum, const struct sim_taken *begin,
+                                 const struct sim_taken *end)
+{
+    sum->time += end->time - begin->time;
+    sum->messages += end->messages - begin->messages;
+    sum->packets += end->packets - begin->packets;
+    sum->bytes += end->bytes - begin->bytes;
+    sum->egress += end->egress - begin->egress;
+    sum->dma += end->dma - begin->dma;
+    sum->handlers += end->handlers - begin->handlers;
+    sum->hpu += end->hpu - begin->hpu;
+    sum->shortage += end->shortage - begin->shortage;
+    sum->looks += end->looks - begin->looks;
+    sum->skipped += end->skipped - begin->skipped;
+}
+
+/* sim_phase_taken() is what was taken in a phase, of `phases` (at most SIM_PHASES), for reports:
+ * the open one lasts until the rank's `now`, which is that of its last turn. */
+static inline struct sim_taken sim_phase_taken(const struct sim_rank *r, uint32_t i)
+{
+    struct sim_taken sum = r->phase[i].taken;
+    if (r->phase_open == i + 1 && r->now > r->phase_began.time) {
+        struct sim_taken end = sim_taken(r, r->now);
+        sim_taken_add(&sum, &r->phase_began, &end);
+    }
+    return sum;
+}
+
+#endif

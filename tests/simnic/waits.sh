@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What a program says to its simulated NIC, and how it waits beside it: waits.sh CASE PINWHEEL
+# FOLDER-OF-PROGRAMS. Times are computed by hand from the table of docs/sim-nic.md.
+# shellcheck disable=SC2317  # each case is a function, called by the name that it was given
+set -u
+case=$1 pinwheel=$2 programs=$3
+status=0
+
+sim() {
+    "$pinwheel" sim --timeout 60 "$@"
+}
+
+# same WHAT WANTED FOUND
+same() {
+    if [ "$2" != "$3" ]; then
+        echo "$1: wanted \"$2\", found \"$3\"" >&2
+        status=1
+    fi
+}
+
+# says WANTED ARGUMENT...: what a scene of simnic_says prints; OPTIONS are of `pinwheel sim`
+says() {
+    # shellcheck disable=SC2086  # several options
+    same "says ${*:2} ${OPTIONS:-}" "$1" \
+        "$(sim ${OPTIONS:-} --quiet "$programs/simnic_says" "${@:2}" 2>&1 | tr '\n' ';')"
+}
+
+# Memory of discrete and integrated: 51 ns, and 6.667 ps a byte, 20.001 ns for 3,000 B.
+touch_memory() {
+    for OPTIONS in "" "--nic integrated"; do
+        says "71001;71001;0;" touch
+    done
+    # The second thread's bytes come behind those of the first one.
+    OPTIONS="" says "71001;91002;" touch two
+    OPTIONS="--nic zero" says "0;0;0;" touch
+}
+
+# The put is in memory after 5 us, o 65, L_dma 250, cables and switch 116.8, 7 bytes 0.14, match 30 and
+# L_dma 250, 5,711.94 ns in all: the next look of 20 ns ends at 5,720. The thread sets the word 3 us
+# later, and begins at once: 150 looks, of which the last one ends at that time and comes before it.
+pauses() {
+    for OPTIONS in "-n 2" "-n 2 --no-skip"; do
+        says "5720000;151;" pause
+    done
+    OPTIONS="" says "20000;" queue
+}
+
+# 3 times 10 ns; the puts take o, 65 ns, each, and then 1,000 ns. Phases with names of their own: 31.
+marks() {
+    cut="phase 0 of a name that is longer than a record "
+    OPTIONS="-n 1" says "compute: 3 30000 0;exchange: 3 3195000 3;${cut:0:47}: 1 1000 0;\
+${cut:0:6}28 of a name that is longer than a record: 1 1000 0;(others): 11 11000 0;" phases
+    same "out of a simulation" "0;" "$("$pinwheel" run "$programs/simnic_says" touch 2>&1 | wc -l | sed 's/3/0;/')"
+}
+
+$case
+exit $status
