@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The subcommands of `pinwheel raw`; pinwheel/commands.h says how they are called. */
+#ifndef PINWHEEL_RAW_COMMANDS_H
+#define PINWHEEL_RAW_COMMANDS_H
+
+int raw_command_check(int argc, char **argv);
+
+#endif

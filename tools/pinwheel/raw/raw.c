@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `pinwheel raw`: handlers on the frames of ordinary interfaces. A new subcommand needs a file, a
+ * line of commands.h and a line of the table.
+ */
+#include "commands.h"
+#include "pinwheel/commands.h"
+#include "pinwheel/util/family.h"
+
+static const struct family_member members[] = {
+    {"check", raw_command_check, "what rules match; the XDP program; a proof that both agree"},
+};
+
+int command_raw(int argc, char **argv)
+{
+    static const struct family family = {
+        .name = "raw",
+        .summary = "Handlers on the frames of ordinary network interfaces.",
+        .members = members,
+        .count = sizeof(members) / sizeof(members[0]),
+    };
+    return family_run(&family, argc, argv);
+}
