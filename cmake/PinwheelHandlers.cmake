@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# pinwheel_add_handlers(TARGET FILE.c|FILE.cc... [SUPPORT FILE.c|FILE.cc...])
+# pinwheel_add_handlers(TARGET FILE.c|FILE.cc... [SUPPORT FILE.c|FILE.cc...] [REALS])
 #
 # Adds files of handlers to a target, compiled for this machine and, by `pinwheel cc`, for the
 # RV32 cores: their image becomes a part of the target, and PINWHEEL_HPU=rv32 runs it. The files
 # of one call make one image; SUPPORT names files without handlers whose functions they call.
+# REALS: the cores have the extensions F and D (`pinwheel cc --reals`).
 #
 # Files in C++ (.cc, .cpp, .cxx) are compiled as `pinwheel cc` does it, without exceptions and type
 # information, in a project whose languages include CXX; CXX_STANDARD of the target holds for both.
@@ -17,7 +18,7 @@ if(NOT PINWHEEL_RV32_COMPILER)
 endif()
 
 function(pinwheel_add_handlers target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SUPPORT")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "REALS" "" "SUPPORT")
     get_target_property(present ${target} SOURCES)
     foreach(file IN LISTS arg_UNPARSED_ARGUMENTS arg_SUPPORT)
         if(NOT file IN_LIST present)
@@ -58,7 +59,7 @@ function(pinwheel_add_handlers target)
     add_custom_command(
         OUTPUT ${image}
         COMMAND ${PINWHEEL_CC} --image -o ${image} --depfile ${image}.d ${compilers}
-                "$<$<BOOL:${standard}>:-std=gnu++${standard}>"
+                "$<$<BOOL:${arg_REALS}>:--reals>" "$<$<BOOL:${standard}>:-std=gnu++${standard}>"
                 "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
                 "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>" ${sources}
         DEPENDS ${sources} ${PINWHEEL_CC_DEPENDS}

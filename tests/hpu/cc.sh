@@ -52,6 +52,22 @@ for timing in pspin fpspin arm; do
     PINWHEEL_HPU=rv32 PINWHEEL_HPU_TIMING=$timing ./shout >/dev/null || fail "on $timing"
 done
 
+# With reals in registers: the same result, on cores that have F and D, and a refusal on others.
+"$pinwheel" cc --cc "$cc" --reals "$folder/real.c"
+# shellcheck disable=SC2086  # flags are meant to be split
+$cc ${CFLAGS-} -I"$include" "$folder/shout_main.c" real.o -o real "$portals" -Wl,-rpath,"$(dirname "$portals")"
+[ "$(./real)" = "A HANDLER IS PLAIN CODE: 19 letters, 64-bit pointers" ] || fail "natively: $(./real)"
+[ "$(PINWHEEL_HPU=rv32 PINWHEEL_HPU_TIMING=arm ./real)" = \
+    "A HANDLER IS PLAIN CODE: 19 letters, 32-bit pointers" ] || fail "with reals on RV32"
+if PINWHEEL_HPU=rv32 ./real >/dev/null 2>err; then
+    fail "cores of PsPIN ran instructions of F and D"
+fi
+grep -qF 'of the extensions F and D, and the cores of the table pspin do not' err ||
+    { cat err; fail "reals on pspin are not explained"; }
+"$pinwheel" cc --image --reals "$folder/real.c" -o real.elf
+"$pinwheel" hpu disas real.elf >disas
+grep -q 'fcvt' disas || fail "--reals has no instructions of F"
+
 # Each call of spin_handler.h is one on RV32.
 for call in $(grep -o 'PtlHandler[A-Za-z]*(' "$include/spin_handler.h" | tr -d '(' | sort -u); do
     grep -q "[, :]$call\b" "$include/../src/hpu/rv32/runtime/calls.h" "$include/../src/hpu/rv32/runtime/calls.S" ||

@@ -119,22 +119,27 @@ static void test_machine(void **state)
 static void test_isa(void **state)
 {
     struct rv32_error error;
-    assert_int_equal(rv32_image_isa("x", "rv32i2p1_m2p0_a2p1_c2p0_zicsr2p0_zmmul1p0", &error), 0);
-    assert_int_equal(rv32_image_isa("x", "rv32imac", &error), 0);
-    assert_int_equal(rv32_image_isa("x", "rv32i2p1_f2p2", &error), -1);
-    assert_non_null(strstr(error.text, "extension f"));
-    assert_int_equal(rv32_image_isa("x", "rv32i2p1_zba1p0", &error), -1);
+    bool reals = false;
+    assert_int_equal(
+        rv32_image_isa("x", "rv32i2p1_m2p0_a2p1_c2p0_zicsr2p0_zmmul1p0", &reals, &error), 0);
+    assert_int_equal(rv32_image_isa("x", "rv32imac", &reals, &error), 0);
+    assert_false(reals);
+    assert_int_equal(rv32_image_isa("x", "rv32imafdc", &reals, &error), 0);
+    assert_true(reals);
+    assert_int_equal(rv32_image_isa("x", "rv32i2p1_q2p2", &reals, &error), -1);
+    assert_non_null(strstr(error.text, "extension q"));
+    assert_int_equal(rv32_image_isa("x", "rv32i2p1_zba1p0", &reals, &error), -1);
     assert_non_null(strstr(error.text, "extension zba"));
-    assert_int_equal(rv32_image_isa("x", "rv32e1p9", &error), -1);
+    assert_int_equal(rv32_image_isa("x", "rv32e1p9", &reals, &error), -1);
     assert_non_null(strstr(error.text, "extension e"));
-    assert_int_equal(rv32_image_isa("x", "rv32i2p1_xpulpv2", &error), -1);
+    assert_int_equal(rv32_image_isa("x", "rv32i2p1_xpulpv2", &reals, &error), -1);
     assert_non_null(strstr(error.text, "extension xpulpv"));
-    assert_int_equal(rv32_image_isa("x", "rv64i2p1", &error), -1);
+    assert_int_equal(rv32_image_isa("x", "rv64i2p1", &reals, &error), -1);
     begin();
     char *arch = memmem(bytes, size, "_a2p", 4);
     assert_non_null(arch);
-    arch[1] = 'd';
-    refused("extension d");
+    arch[1] = 'q';
+    refused("extension q");
     bytes[section(ATTRIBUTES)->sh_offset + 1] = 0xff; /* a length */
     refused("attributes are damaged");
     bytes[section(ATTRIBUTES)->sh_offset] = 'B';

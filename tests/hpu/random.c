@@ -18,6 +18,7 @@
  */
 #include "chance.h"
 #include "hpu/rv32/core.h"
+#include "hpu/rv32/real.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -32,13 +33,15 @@ enum {
     CODE = 0x10000,
     DATA = 0x40000,
     STEPS = 50,
-    PROGRAM_MAX = 1200, /* bytes of code of a program, with what is around it */
-    BATCH = 24,
-    /* A program's data: registers before, memory, registers after. */
-    MEMORY_AT = 128,
+    PROGRAM_MAX = 1500, /* bytes of code of a program, with what is around it */
+    BATCH = 20,
+    /* A program's data: registers before, memory, registers after; reals lie behind integers. */
+    REALS_AT = 128,
+    REGISTERS = REALS_AT + 256,
+    MEMORY_AT = REGISTERS,
     MEMORY = 256,
     AFTER_AT = MEMORY_AT + MEMORY,
-    EACH = AFTER_AT + 128,
+    EACH = AFTER_AT + REGISTERS,
     COUNTER = 30,
     POINTER = 31,
 };
@@ -63,6 +66,50 @@ static uint32_t random_value(void)
         return below(1024);
     default:
         return next_random();
+    }
+}
+
+/* A register of reals: a double, or a float, boxed or not; often one at the edges of its format. */
+static uint64_t random_real(void)
+{
+    static const uint32_t floats[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff,
+                                      0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
+                                      0x7fc00000, 0x7f800001, 0x3f800000, 0xbf800000, 0x3f000000,
+                                      0x4f000000, 0x4effffff, 0xcf000000, 0x4f800000, 0x40200000};
+    static const uint64_t doubles[] = {0,
+                                       1,
+                                       UINT64_C(1) << 63,
+                                       0x000fffffffffffff,
+                                       0x0010000000000000,
+                                       0x7fefffffffffffff,
+                                       0x7ff0000000000000,
+                                       0xfff0000000000000,
+                                       0x7ff8000000000000,
+                                       0x7ff0000000000001,
+                                       0x3ff0000000000000,
+                                       0xbfe0000000000000,
+                                       0x41e0000000000000,
+                                       0x41dfffffffc00000,
+                                       0xc1e0000000200000,
+                                       0x41efffffffe00000,
+                                       0x3690000000000000,
+                                       0x380fffffe0000000,
+                                       0x47efffffefffffff,
+                                       0x4004000000000000};
+    uint64_t any = (uint64_t)next_random() << 32 | next_random();
+    switch (below(6)) {
+    case 0:
+        return RV32_BOXED | floats[below(sizeof(floats) / sizeof(floats[0]))];
+    case 1: /* near 1, so that sums and products meet */
+        return RV32_BOXED | (0x3f800000 + (next_random() & 0x83ffffff));
+    case 2:
+        return RV32_BOXED | next_random();
+    case 3:
+        return doubles[below(sizeof(doubles) / sizeof(doubles[0]))];
+    case 4:
+        return 0x3ff0000000000000 + (any & 0x807fffffffffffff);
+    default:
+        return any;
     }
 }
 
@@ -92,6 +139,11 @@ static void put_load(struct batch *b, uint32_t rd, uint32_t rs1, int32_t imm)
 static void put_store(struct batch *b, uint32_t rs2, uint32_t rs1, uint32_t imm)
 {
     put(b, 0x2023 | rs1 << 15 | rs2 << 20 | (imm & 31) << 7 | imm >> 5 << 25, 4);
+}
+
+static void put_store_double(struct batch *b, uint32_t rs2, uint32_t rs1, uint32_t imm)
+{
+    put(b, 0x3027 | rs1 << 15 | rs2 << 20 | (imm & 31) << 7 | imm >> 5 << 25, 4);
 }
 
 static void put_constant(struct batch *b, uint32_t rd, uint32_t value)
@@ -127,9 +179,15 @@ static uint32_t compressed_jump_bits(int32_t offset)
            (o >> 6 & 1) << 7 | (o >> 7 & 1) << 6 | (o >> 1 & 7) << 3 | (o >> 5 & 1) << 2;
 }
 
+/* csrrwi zero, frm, a rounding mode that there is */
+static void put_mode(struct batch *b)
+{
+    put(b, 0x5073 | below(RV32_ROUND_AWAY + 1) << 15 | RV32_CSR_FRM << 20, 4);
+}
+
 static bool may_write(uint32_t rd)
 {
-    return rd < COUNTER;
+    return rd < COUNTER || rd >= RV32_REALS_AT;
 }
 
 /* A random instruction of a class; its length in bits may be asked for. */
@@ -157,6 +215,24 @@ static void put_insn(struct batch *b, const struct rv32_insn *i)
 }
 
 /* ---- Steps ---- */
+
+static void put_real(struct batch *b)
+{
+    unsigned classes = RV32_CLASSES - RV32_CLASS_REAL_MOVE;
+    struct rv32_insn i = random_insn(RV32_CLASS_REAL_MOVE + below(classes), 0);
+    put_insn(b, &i);
+}
+
+/* Reads and writes flags, or sets the rounding mode. */
+static void put_rule(struct batch *b)
+{
+    static const uint32_t kinds[] = {0x1073, 0x2073, 0x3073, 0x5073, 0x6073, 0x7073};
+    if (below(2) == 0) {
+        put_mode(b);
+    } else {
+        put(b, kinds[below(6)] | below(COUNTER) << 7 | below(32) << 15 | RV32_CSR_FFLAGS << 20, 4);
+    }
+}
 
 static void put_computation(struct batch *b)
 {
@@ -247,7 +323,7 @@ static void put_forward(struct batch *b)
 
 static void put_step(struct batch *b)
 {
-    switch (below(12)) {
+    switch (below(18)) {
     case 0:
     case 1:
         put_access(b, RV32_CLASS_LOAD);
@@ -269,6 +345,20 @@ static void put_step(struct batch *b)
         } else {
             put(b, 0x0ff0000f, 4); /* fence */
         }
+        break;
+    case 8:
+        if (below(4) == 0) {
+            put_rule(b);
+        } else {
+            put_real(b);
+        }
+        break;
+    case 9:
+    case 10:
+    case 11:
+    case 12:
+    case 13:
+        put_real(b);
         break;
     default:
         put_computation(b);
@@ -296,8 +386,17 @@ static void make_program(struct batch *b, uint64_t number)
         uint32_t value = random_value();
         memcpy(data + i, &value, 4);
     }
+    for (int i = REALS_AT; i < AFTER_AT; i += 8) {
+        uint64_t value = random_real();
+        memcpy(data + i, &value, i < REGISTERS || below(2) == 0 ? 8 : 0);
+    }
     uint32_t begin = b->size;
     put_constant(b, POINTER, DATA + (uint32_t)b->count * EACH);
+    put(b, 0x5073 | RV32_CSR_FCSR << 20, 4); /* csrrwi */
+    put_mode(b);
+    for (uint32_t r = 0; r < RV32_REALS_AT; r++) { /* fld */
+        put_i(b, 0x3007, r, POINTER, REALS_AT + 8 * (int32_t)r);
+    }
     for (uint32_t r = 1; r < POINTER; r++) {
         put_load(b, r, POINTER, 4 * (int32_t)r);
     }
@@ -312,6 +411,11 @@ static void make_program(struct batch *b, uint64_t number)
     for (uint32_t r = 1; r < POINTER; r++) {
         put_store(b, r, POINTER, AFTER_AT + 4 * r);
     }
+    for (uint32_t r = 0; r < RV32_REALS_AT; r++) {
+        put_store_double(b, r, POINTER, AFTER_AT + REALS_AT + 8 * r);
+    }
+    put(b, 0x2073 | 1 << 7 | RV32_CSR_FCSR << 20, 4); /* csrrs ra, fcsr, zero */
+    put_store(b, 1, POINTER, AFTER_AT);
     b->count++;
 }
 
@@ -429,8 +533,9 @@ static int run_ours(const struct batch *b, uint8_t *data, enum rv32_program_kind
     struct rv32_program program;
     struct rv32_image image = {.name = (char *)"batch"};
     image.code = (struct rv32_segment){CODE, b->size, false, (uint8_t *)b->code};
+    image.reals = true;
     memcpy(data, b->data, sizeof(b->data));
-    if (rv32_program_make(&program, &image, &rv32_timings[0], kind, &error) != 0) {
+    if (rv32_program_make(&program, &image, rv32_timing_find("arm"), kind, &error) != 0) {
         fprintf(stderr, "%s\n", error.text);
         return -1;
     }

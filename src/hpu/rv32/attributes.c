@@ -13,14 +13,15 @@
 
 enum { TAG_FILE = 1, TAG_ARCH = 5 };
 
-int rv32_image_isa(const char *name, const char *isa, struct rv32_error *error)
+int rv32_image_isa(const char *name, const char *isa, bool *reals, struct rv32_error *error)
 {
     /* zifencei is accepted although fence.i is an illegal instruction: images declare it because
      * libgcc does. */
-    static const char *const known[] = {"i",        "m",      "a",     "c",      "zicsr", "zmmul",
-                                        "zifencei", "zicntr", "zaamo", "zalrsc", "zca"};
+    static const char *const known[] = {"i",      "m",        "a",     "f",     "d",
+                                        "c",      "zicsr",    "zmmul", "zaamo", "zalrsc",
+                                        "zicntr", "zifencei", "zca",   "zcf",   "zcd"};
     if (strncmp(isa, "rv32", 4) != 0) {
-        return rv32_fail(error, "%s: is for %.40s; the HPU cores are rv32imac_zicsr", name, isa);
+        return rv32_fail(error, "%s: is for %.40s; the HPU cores are rv32imafdc_zicsr", name, isa);
     }
     for (const char *p = isa + 4; *p != '\0';) {
         size_t length = 1;
@@ -32,9 +33,11 @@ int rv32_image_isa(const char *name, const char *isa, struct rv32_error *error)
             found |= strlen(known[i]) == length && strncmp(p, known[i], length) == 0;
         }
         if (!found) {
-            return rv32_fail(error, "%s: uses the extension %.*s; the HPU cores are rv32imac_zicsr",
+            return rv32_fail(error,
+                             "%s: uses the extension %.*s; the HPU cores are rv32imafdc_zicsr",
                              name, (int)(length < 40 ? length : 40), p);
         }
+        *reals |= *p == 'f' || *p == 'd';
         p += length;
         p += strspn(p, "0123456789");
         if (p[0] == 'p' && p[1] >= '0' && p[1] <= '9') {
@@ -89,7 +92,7 @@ static bool read_block(struct reader *r, size_t before, struct reader *block)
 
 /* Checks the attributes of the whole file. Those with even tags are numbers, those with odd tags
  * texts. */
-static int check_tags(const char *name, struct reader r, struct rv32_error *error)
+static int check_tags(const char *name, struct reader r, bool *reals, struct rv32_error *error)
 {
     uint32_t tag, number;
     const char *text = "";
@@ -98,14 +101,14 @@ static int check_tags(const char *name, struct reader r, struct rv32_error *erro
             !(tag % 2 == 0 ? read_uleb(&r, &number) : read_text(&r, &text))) {
             return rv32_fail(error, "%s: its RISC-V attributes are damaged", name);
         }
-        if (tag == TAG_ARCH && rv32_image_isa(name, text, error) != 0) {
+        if (tag == TAG_ARCH && rv32_image_isa(name, text, reals, error) != 0) {
             return -1;
         }
     }
     return 0;
 }
 
-int rv32_image_attributes(const char *name, const uint8_t *bytes, size_t size,
+int rv32_image_attributes(const char *name, const uint8_t *bytes, size_t size, bool *reals,
                           struct rv32_error *error)
 {
     struct reader all = {bytes + 1, bytes + size}, vendor, block;
@@ -124,7 +127,7 @@ int rv32_image_attributes(const char *name, const uint8_t *bytes, size_t size,
                 !read_block(&vendor, (size_t)(vendor.at - start), &block)) {
                 return rv32_fail(error, "%s: its RISC-V attributes are damaged", name);
             }
-            if (tag == TAG_FILE && check_tags(name, block, error) != 0) {
+            if (tag == TAG_FILE && check_tags(name, block, reals, error) != 0) {
                 return -1;
             }
         }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Running programs (core.h): the rarer steps of the interpreter, and its loops (core_run.h). */
 #include "core.h"
+#include "divide.h"
+#include "real.h"
 
 #include <string.h>
 
@@ -132,7 +134,7 @@ static void *reach_store(struct rv32_core *core, const struct rv32_cell *ip, uin
         return deny(core, ip, RV32_FAULT_STORE, address, bytes);
     }
     if (r->device != NULL) {
-        core->device_word = core->x[ip->rs2];
+        core->device_word = ip->op == RV32_FSW ? (uint32_t)core->f[ip->rs2] : core->x[ip->rs2];
         return visit(core, ip, r, RV32_WRITE, address, bytes);
     }
     core->hint[ip->rs1] = r;
@@ -253,28 +255,6 @@ static bool run_atomic(struct rv32_core *core, const struct rv32_cell *ip)
 }
 
 /* ---- Other rare operations ---- */
-
-static inline bool is_undefined(uint32_t a, uint32_t b)
-{
-    return b == 0 || (b == UINT32_MAX && a == (uint32_t)INT32_MIN);
-}
-
-static uint32_t divide(uint32_t a, uint32_t b)
-{
-    if (b == 0) {
-        return UINT32_MAX;
-    }
-    /* The one quotient that 32 bits do not hold wraps around. */
-    return b == UINT32_MAX ? -a : (uint32_t)((int32_t)a / (int32_t)b);
-}
-
-static uint32_t remainder_of(uint32_t a, uint32_t b)
-{
-    if (b == 0) {
-        return a;
-    }
-    return b == UINT32_MAX ? 0 : (uint32_t)((int32_t)a % (int32_t)b);
-}
 
 static uint32_t counter(const struct rv32_core *core, const struct rv32_cell *ip, int64_t left,
                         int64_t instructions)
@@ -428,6 +408,10 @@ static const struct rv32_cell *begin(struct rv32_core *core, const struct rv32_c
     memcpy(&core->x[A0], call->arguments, sizeof(call->arguments));
     core->x[RA] = RV32_RETURN;
     core->x[SP] = call->stack;
+    if (core->program->reals) {
+        memset(core->f, 0, sizeof(core->f));
+        core->fcsr = 0;
+    }
     core->reserved = false;
     core->budget = call->budget;
     core->left = call->budget;

@@ -44,9 +44,9 @@ struct rv32_region {
     uint32_t base, size;
     unsigned rights; /* enum rv32_access */
     enum rv32_area area;
-    /* How many bytes, half-words, words, counted from `base` on, plain accesses may read or
-     * write. */
-    uint32_t read[3], write[3];
+    /* How many bytes, half-words, words, doubles, counted from `base` on, plain accesses may read
+     * or write. */
+    uint32_t read[4], write[4];
     const struct rv32_device *device; /* NULL: memory, at `host` */
 };
 
@@ -108,6 +108,10 @@ struct rv32_core {
     uint32_t x[RV32_SINK + 1];
     /* region that each base register pointed to last, never NULL; kept between calls */
     struct rv32_region *hint[RV32_SINK + 1];
+    /* Registers of reals; a float is in the lower half, below ones. Of a program without reals
+     * these are not set. */
+    uint64_t f[RV32_REALS_AT];
+    uint32_t fcsr; /* flags, and from bit 5 on the rounding mode */
     const struct rv32_program *program;
     int64_t budget, left; /* cycles; `left` is without those that are charged already (program.h) */
     int64_t instructions; /* those that are charged already */

@@ -68,7 +68,7 @@ void rv32_core_move(struct rv32_core *core, int index, uint32_t base, uint32_t s
     r->size = size;
     r->rights = rights;
     r->area = area;
-    for (int log2 = 0; log2 < 3; log2++) {
+    for (int log2 = 0; log2 < 4; log2++) {
         r->read[log2] = read >> log2;
         r->write[log2] = write >> log2;
     }

@@ -52,7 +52,7 @@
     NEXT()
 
 #if RUN_CHECKED
-#define LOAD(label, type, size_log2)                                                               \
+#define LOAD_AS(label, type, size_log2, set)                                                       \
     label : {                                                                                      \
         const struct rv32_region *r = core->hint[ip->rs1];                                         \
         uint32_t offset = A + (uint32_t)ip->imm - r->base;                                         \
@@ -68,14 +68,14 @@
         } else {                                                                                   \
             memcpy(&value, r->host + offset, sizeof(value));                                       \
         }                                                                                          \
-        x[ip->rd] = (uint32_t)(int32_t)value;                                                      \
+        set(value);                                                                                \
         NEXT();                                                                                    \
     }
-#define STORE(label, type, size_log2)                                                              \
+#define STORE_OF(label, type, size_log2, from)                                                     \
     label : {                                                                                      \
         const struct rv32_region *r = core->hint[ip->rs1];                                         \
         uint32_t offset = A + (uint32_t)ip->imm - r->base;                                         \
-        type value = (type)B;                                                                      \
+        type value = (type)(from);                                                                 \
         if (__builtin_expect(rotate_right(offset, size_log2) >= r->write[size_log2], 0)) {         \
             core->left = left;                                                                     \
             void *to = reach_store(core, ip, sizeof(type));                                        \
@@ -90,20 +90,26 @@
         NEXT();                                                                                    \
     }
 #else
-#define LOAD(label, type, size_log2)                                                               \
+#define LOAD_AS(label, type, size_log2, set)                                                       \
     label : {                                                                                      \
         type value;                                                                                \
         memcpy(&value, arena + (A + (uint32_t)ip->imm), sizeof(value));                            \
-        x[ip->rd] = (uint32_t)(int32_t)value;                                                      \
+        set(value);                                                                                \
         NEXT();                                                                                    \
     }
-#define STORE(label, type, size_log2)                                                              \
+#define STORE_OF(label, type, size_log2, from)                                                     \
     label : {                                                                                      \
-        type value = (type)B;                                                                      \
+        type value = (type)(from);                                                                 \
         memcpy(arena + (A + (uint32_t)ip->imm), &value, sizeof(value));                            \
         NEXT();                                                                                    \
     }
 #endif
+
+#define INTEGER(value) x[ip->rd] = (uint32_t)(int32_t)(value)
+#define FLOAT(value) core->f[ip->rd] = RV32_BOXED | (value)
+#define DOUBLE(value) core->f[ip->rd] = (value)
+#define LOAD(label, type, size_log2) LOAD_AS(label, type, size_log2, INTEGER)
+#define STORE(label, type, size_log2) STORE_OF(label, type, size_log2, B)
 
 #define DIVIDE(label, undefined, value)                                                            \
     label:                                                                                         \
@@ -183,13 +189,13 @@ static void RUN_NAME(struct rv32_core *core, const struct rv32_cell *ip, rv32_wa
         [RV32_AMOMAX] = &&atomic,
         [RV32_AMOMINU] = &&atomic,
         [RV32_AMOMAXU] = &&atomic,
-        /* Reads of the CSRs that exist are RV32_CELL_CSR. */
-        [RV32_CSRRW] = &&illegal,
-        [RV32_CSRRS] = &&illegal,
-        [RV32_CSRRC] = &&illegal,
-        [RV32_CSRRWI] = &&illegal,
-        [RV32_CSRRSI] = &&illegal,
-        [RV32_CSRRCI] = &&illegal,
+        /* Reads of counters are RV32_CELL_CSR. */
+        [RV32_CSRRW... RV32_CSRRCI] = &&rule,
+        [RV32_FLW] = &&flw,
+        [RV32_FLD] = &&fld,
+        [RV32_FSW] = &&fsw,
+        [RV32_FSD] = &&fsd,
+        [RV32_REAL_FIRST... RV32_REAL_LAST] = &&real,
         [RV32_CELL_LI] = &&li,
         [RV32_CELL_MV] = &&mv,
         [RV32_CELL_CSR] = &&csr,
@@ -255,6 +261,10 @@ dispatch:
     STORE(sb, uint8_t, 0)
     STORE(sh, uint16_t, 1)
     STORE(sw, uint32_t, 2)
+    LOAD_AS(flw, uint32_t, 2, FLOAT)
+    LOAD_AS(fld, uint64_t, 3, DOUBLE)
+    STORE_OF(fsw, uint32_t, 2, core->f[ip->rs2])
+    STORE_OF(fsd, uint64_t, 3, core->f[ip->rs2])
 
     BRANCH(beq, A == B);
     BRANCH(bne, A != B);
@@ -286,6 +296,16 @@ go:
     DISPATCH();
 
 fence:
+    NEXT();
+
+real:
+    if (!rv32_real_run(core, ip)) {
+        goto illegal;
+    }
+    NEXT();
+
+rule:
+    rv32_real_rule(core, ip);
     NEXT();
 
 csr:
@@ -369,7 +389,12 @@ fault:
 #undef TAKE
 #undef BRANCH
 #undef LOAD
+#undef LOAD_AS
 #undef STORE
+#undef STORE_OF
+#undef INTEGER
+#undef FLOAT
+#undef DOUBLE
 #undef DIVIDE
 #undef RUN_NAME
 #undef RUN_CHECKED

@@ -33,6 +33,7 @@ static void operands_32(struct rv32_insn *i, uint32_t w)
     i->rd = (uint8_t)bits(w, 11, 7);
     i->rs1 = (uint8_t)bits(w, 19, 15);
     i->rs2 = (uint8_t)bits(w, 24, 20);
+    i->rs3 = (uint8_t)bits(w, 31, 27);
     switch (i->spec->format) {
     case RV32_FORMAT_I:
     case RV32_FORMAT_LOAD:
@@ -84,6 +85,12 @@ static int32_t compressed_word(uint32_t w)
     return (int32_t)(bits(w, 5, 5) << 6 | bits(w, 12, 10) << 3 | bits(w, 6, 6) << 2);
 }
 
+/* Returns the offset in a c.fld or c.fsd. */
+static int32_t compressed_double(uint32_t w)
+{
+    return (int32_t)(bits(w, 6, 5) << 6 | bits(w, 12, 10) << 3);
+}
+
 enum { ZERO = 0, RA = 1, SP = 2, SMALL = 8 /* the first register of three-bit fields */ };
 
 static void set(struct rv32_insn *i, uint32_t rd, uint32_t rs1, uint32_t rs2, int32_t imm)
@@ -92,6 +99,30 @@ static void set(struct rv32_insn *i, uint32_t rd, uint32_t rs1, uint32_t rs2, in
     i->rs1 = (uint8_t)rs1;
     i->rs2 = (uint8_t)rs2;
     i->imm = imm;
+}
+
+/* Operands of compressed loads and stores of doubles. */
+static void operands_double(struct rv32_insn *i, uint32_t w)
+{
+    uint32_t high = bits(w, 11, 7), low = bits(w, 6, 2);
+    uint32_t first = SMALL + bits(w, 9, 7), second = SMALL + bits(w, 4, 2);
+    switch (i->spec->format) {
+    case RV32_FORMAT_CLD:
+        set(i, second, first, ZERO, compressed_double(w));
+        break;
+    case RV32_FORMAT_CSD:
+        set(i, ZERO, first, second, compressed_double(w));
+        break;
+    case RV32_FORMAT_CLDSP:
+        set(i, high, SP, ZERO,
+            (int32_t)(bits(w, 4, 2) << 6 | bits(w, 12, 12) << 5 | bits(w, 6, 5) << 3));
+        break;
+    case RV32_FORMAT_CSDSP:
+        set(i, ZERO, SP, low, (int32_t)(bits(w, 9, 7) << 6 | bits(w, 12, 10) << 3));
+        break;
+    default:
+        break;
+    }
 }
 
 static void operands_16(struct rv32_insn *i, uint32_t w)
@@ -168,8 +199,25 @@ static void operands_16(struct rv32_insn *i, uint32_t w)
         break;
     default:
         set(i, ZERO, ZERO, ZERO, 0);
+        operands_double(i, w);
         break;
     }
+}
+
+/* Numbers registers of reals behind the others. */
+static void number_reals(struct rv32_insn *i)
+{
+    unsigned reals = rv32_traits[i->op].reals;
+    i->rd += (reals & RV32_REAL_RD) != 0 ? RV32_REALS_AT : 0;
+    i->rs1 += (reals & RV32_REAL_RS1) != 0 ? RV32_REALS_AT : 0;
+    i->rs2 += (reals & RV32_REAL_RS2) != 0 ? RV32_REALS_AT : 0;
+    i->rs3 += (reals & RV32_REAL_RS3) != 0 ? RV32_REALS_AT : 0;
+}
+
+static bool is_reserved(const struct rv32_insn *i, const struct rv32_spec *s)
+{
+    bool rounding = i->rounding > RV32_ROUND_AWAY && i->rounding != RV32_ROUND_DYNAMIC;
+    return s->name == NULL || ((rv32_traits[s->op].reals & RV32_REAL_ROUNDS) != 0 && rounding);
 }
 
 struct rv32_insn rv32_decode(uint32_t word)
@@ -181,8 +229,9 @@ struct rv32_insn rv32_decode(uint32_t word)
         if ((i.bits & s->mask) != s->match || ((s->match & 3) == 3) != (i.length == 4)) {
             continue;
         }
-        if (s->name == NULL) {
-            return i; /* reserved */
+        i.rounding = (uint8_t)bits(word, 14, 12);
+        if (is_reserved(&i, s)) {
+            return i;
         }
         i.op = s->op;
         i.spec = s;
@@ -191,6 +240,7 @@ struct rv32_insn rv32_decode(uint32_t word)
         } else {
             operands_16(&i, i.bits);
         }
+        number_reals(&i);
         return i;
     }
     return i;

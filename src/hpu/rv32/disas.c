@@ -8,6 +8,12 @@
 static const char *csr_name(uint32_t csr, char number[16])
 {
     switch (csr) {
+    case RV32_CSR_FFLAGS:
+        return "fflags";
+    case RV32_CSR_FRM:
+        return "frm";
+    case RV32_CSR_FCSR:
+        return "fcsr";
     case RV32_CSR_CYCLE:
         return "cycle";
     case RV32_CSR_TIME:
@@ -39,6 +45,17 @@ static const char *fence_set(uint32_t set, char text[5])
     return n > 0 ? text : "unknown";
 }
 
+/* Returns the rounding mode as the last operand; "" if that is the one of frm, or an operation that
+ * is exact has the mode that compilers write there. */
+static const char *rounding(const struct rv32_insn *i)
+{
+    static const char *const modes[] = {",rne", ",rtz", ",rdn", ",rup", ",rmm", "", "", ""};
+    bool exact = i->op == RV32_FCVT_D_W || i->op == RV32_FCVT_D_WU || i->op == RV32_FCVT_D_S;
+    return (rv32_traits[i->op].reals & RV32_REAL_ROUNDS) == 0 || (exact && i->rounding == 0)
+               ? ""
+               : modes[i->rounding];
+}
+
 void rv32_disassemble(const struct rv32_insn *i, uint32_t pc, char text[RV32_TEXT])
 {
     if (i->spec == NULL) {
@@ -54,7 +71,14 @@ void rv32_disassemble(const struct rv32_insn *i, uint32_t pc, char text[RV32_TEX
     char number[16], before[5], after[5];
     switch (i->spec->format) {
     case RV32_FORMAT_R:
-        snprintf(text, RV32_TEXT, "%s\t%s,%s,%s", name, rd, rs1, rs2);
+        snprintf(text, RV32_TEXT, "%s\t%s,%s,%s%s", name, rd, rs1, rs2, rounding(i));
+        break;
+    case RV32_FORMAT_R2:
+        snprintf(text, RV32_TEXT, "%s\t%s,%s%s", name, rd, rs1, rounding(i));
+        break;
+    case RV32_FORMAT_R4:
+        snprintf(text, RV32_TEXT, "%s\t%s,%s,%s,%s%s", name, rd, rs1, rs2,
+                 rv32_register_names[i->rs3], rounding(i));
         break;
     case RV32_FORMAT_I:
     case RV32_FORMAT_CIW:
@@ -66,11 +90,15 @@ void rv32_disassemble(const struct rv32_insn *i, uint32_t pc, char text[RV32_TEX
     case RV32_FORMAT_LOAD:
     case RV32_FORMAT_CL:
     case RV32_FORMAT_CLWSP:
+    case RV32_FORMAT_CLD:
+    case RV32_FORMAT_CLDSP:
         snprintf(text, RV32_TEXT, "%s\t%s,%d(%s)", name, rd, i->imm, rs1);
         break;
     case RV32_FORMAT_STORE:
     case RV32_FORMAT_CS:
     case RV32_FORMAT_CSWSP:
+    case RV32_FORMAT_CSD:
+    case RV32_FORMAT_CSDSP:
         snprintf(text, RV32_TEXT, "%s\t%s,%d(%s)", name, rs2, i->imm, rs1);
         break;
     case RV32_FORMAT_BRANCH:

@@ -311,7 +311,8 @@ static int load_sections(struct rv32_image *image, Elf *elf, struct rv32_error *
             if (data == NULL || data->d_buf == NULL) {
                 return rv32_fail(error, "%s: its RISC-V attributes cannot be read", image->name);
             }
-            if (rv32_image_attributes(image->name, data->d_buf, data->d_size, error) != 0) {
+            if (rv32_image_attributes(image->name, data->d_buf, data->d_size, &image->reals,
+                                      error) != 0) {
                 return -1;
             }
         }

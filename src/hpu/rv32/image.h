@@ -51,6 +51,7 @@ struct rv32_image {
     struct rv32_symbol *functions; /* sorted by address */
     size_t function_count;
     uint32_t entry; /* 0: none */
+    bool reals;     /* it uses the extensions F and D */
     uint8_t *file;  /* the whole file, for its line table */
     size_t file_size;
 };
@@ -74,11 +75,11 @@ const struct rv32_symbol *rv32_image_find(const struct rv32_image *image, const 
 const struct rv32_symbol *rv32_image_function(const struct rv32_image *image, uint32_t pc);
 
 /* rv32_image_isa() checks an ISA string ("rv32i2p1_m2p0_zicsr2p0"): it fails for extensions that
- * the core does not have. `name` begins the error. */
-int rv32_image_isa(const char *name, const char *isa, struct rv32_error *error);
+ * the core does not have. *reals becomes true if F or D are among them. `name` begins the error. */
+int rv32_image_isa(const char *name, const char *isa, bool *reals, struct rv32_error *error);
 
 /* rv32_image_attributes() does so with the ISA string in a section of RISC-V attributes. */
-int rv32_image_attributes(const char *name, const uint8_t *bytes, size_t size,
+int rv32_image_attributes(const char *name, const uint8_t *bytes, size_t size, bool *reals,
                           struct rv32_error *error);
 
 /* Source lines of the code: a table of (address, file, line), sorted by address. */

@@ -17,6 +17,12 @@ struct maker {
     struct rv32_insn *insns; /* by cell; the op is RV32_ILLEGAL for GOTO and OUTSIDE */
 };
 
+/* The extensions F and D. */
+static bool is_real(const struct rv32_insn *i)
+{
+    return i->op >= RV32_FLW && i->op <= RV32_REAL_LAST;
+}
+
 struct rv32_insn rv32_program_insn(const struct rv32_segment *code, uint32_t pc)
 {
     uint32_t word = 0, offset = pc - code->base, left = code->size - offset;
@@ -52,14 +58,24 @@ static bool reads_counter(const struct rv32_insn *i)
     return reads && (low || high);
 }
 
+/* Whether it reads or writes the rounding mode or the flags of reals. */
+static bool rules_reals(const struct rv32_insn *i)
+{
+    return i->imm >= RV32_CSR_FFLAGS && i->imm <= RV32_CSR_FCSR;
+}
+
 static void add_insn(struct maker *m, uint32_t pc, const struct rv32_insn *i)
 {
-    struct rv32_cell *c = add_cell(m, pc, i->op);
+    bool real = is_real(i);
+    struct rv32_cell *c = add_cell(m, pc, real && !m->p->reals ? RV32_ILLEGAL : i->op);
     m->insns[m->p->count - 1] = *i;
-    c->rd = i->rd != 0 ? i->rd : RV32_SINK;
-    c->rs1 = i->rs1;
-    c->rs2 = i->rs2;
+    c->rd = i->rd != 0 ? i->rd % RV32_REALS_AT : RV32_SINK;
+    c->rs1 = i->rs1 % RV32_REALS_AT;
+    c->rs2 = i->rs2 % RV32_REALS_AT;
     c->imm = i->imm;
+    if (real && i->op >= RV32_REAL_FIRST) {
+        c->imm = i->rs3 % RV32_REALS_AT | i->rounding << 8;
+    }
     switch (rv32_traits[i->op].class) {
     case RV32_CLASS_ALU:
         if (i->op == RV32_LUI || (i->op == RV32_ADDI && i->rs1 == 0)) {
@@ -79,7 +95,9 @@ static void add_insn(struct maker *m, uint32_t pc, const struct rv32_insn *i)
         c->rs2 = i->length;
         break;
     case RV32_CLASS_CSR:
-        c->op = reads_counter(i) ? RV32_CELL_CSR : RV32_ILLEGAL;
+        c->op = reads_counter(i)                ? RV32_CELL_CSR
+                : m->p->reals && rules_reals(i) ? i->op
+                                                : RV32_ILLEGAL;
         break;
     default:
         break;
@@ -248,8 +266,17 @@ int rv32_program_make(struct rv32_program *p, const struct rv32_image *image,
                       const struct rv32_timing *timing, enum rv32_program_kind kind,
                       struct rv32_error *error)
 {
-    *p =
-        (struct rv32_program){.timing = timing, .base = image->code.base, .size = image->code.size};
+    if (image->reals && !rv32_timing_reals(timing)) {
+        return rv32_fail(error,
+                         "%s: has instructions of the extensions F and D, and the cores of the "
+                         "table %s do not: choose another one (PINWHEEL_HPU_TIMING=arm), or "
+                         "compile without --reals",
+                         image->name, timing->name);
+    }
+    *p = (struct rv32_program){.timing = timing,
+                               .base = image->code.base,
+                               .size = image->code.size,
+                               .reals = image->reals};
     struct maker m = {.p = p, .code = &image->code};
     /* Room: for each half-word its instruction, the GOTO that ends a run, and a jump out of the
      * code; and for each eighth of them the two cells of a late entry. */

@@ -39,7 +39,9 @@ enum { RV32_SINK = 32 }; /* index of the register that takes writes to register 
 struct rv32_cell {
     uint8_t op;           /* enum rv32_op or rv32_cell_op */
     uint8_t rd, rs1, rs2; /* of jumps, rs2 is the length of the instruction */
-    int32_t imm;          /* of branches and JAL: distance to the target, in cells */
+    /* of branches and JAL: distance to the target, in cells; of operations on reals: rs3, and from
+     * bit 8 on the rounding mode */
+    int32_t imm;
     int32_t cycles;       /* of branches and JAL: charged when it is taken */
     int32_t instructions; /* also charged when it is taken */
 };
@@ -53,6 +55,7 @@ struct rv32_sum {
 struct rv32_program {
     const struct rv32_timing *timing;
     uint32_t base, size; /* of the code */
+    bool reals;          /* it has the extensions F and D */
     struct rv32_cell *cells;
     uint32_t *pcs;          /* by cell: address of its instruction */
     struct rv32_sum *rest;  /* by cell: what is charged when control arrives there */

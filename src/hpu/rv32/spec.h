@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The instruction set RV32IMAC with Zicsr as data: one row an encoding, with its
+ * The instruction set RV32IMAFDC with Zicsr as data: one row an encoding, with its
  * name, the bits that tell it from others, how its operands lie in the word, and
  * its operation. The 16-bit encodings are rows of their own, with the operation that they
  * abbreviate. Decoder, disassembler, timing and interpreter all use this table.
@@ -84,7 +84,63 @@ enum rv32_op {
     RV32_CSRRWI,
     RV32_CSRRSI,
     RV32_CSRRCI,
-    RV32_OPS
+    /* reals: loads and stores, then from the first to the last what real.c computes; of a pair the
+     * even one is that of floats */
+    RV32_FLW,
+    RV32_FLD,
+    RV32_FSW,
+    RV32_FSD,
+    RV32_FADD_S,
+    RV32_FADD_D,
+    RV32_FSUB_S,
+    RV32_FSUB_D,
+    RV32_FMUL_S,
+    RV32_FMUL_D,
+    RV32_FDIV_S,
+    RV32_FDIV_D,
+    RV32_FSQRT_S,
+    RV32_FSQRT_D,
+    RV32_FMADD_S,
+    RV32_FMADD_D,
+    RV32_FMSUB_S,
+    RV32_FMSUB_D,
+    RV32_FNMSUB_S,
+    RV32_FNMSUB_D,
+    RV32_FNMADD_S,
+    RV32_FNMADD_D,
+    RV32_FSGNJ_S,
+    RV32_FSGNJ_D,
+    RV32_FSGNJN_S,
+    RV32_FSGNJN_D,
+    RV32_FSGNJX_S,
+    RV32_FSGNJX_D,
+    RV32_FMIN_S,
+    RV32_FMIN_D,
+    RV32_FMAX_S,
+    RV32_FMAX_D,
+    RV32_FEQ_S,
+    RV32_FEQ_D,
+    RV32_FLT_S,
+    RV32_FLT_D,
+    RV32_FLE_S,
+    RV32_FLE_D,
+    RV32_FCLASS_S,
+    RV32_FCLASS_D,
+    RV32_FCVT_W_S,
+    RV32_FCVT_W_D,
+    RV32_FCVT_WU_S,
+    RV32_FCVT_WU_D,
+    RV32_FCVT_S_W,
+    RV32_FCVT_D_W,
+    RV32_FCVT_S_WU,
+    RV32_FCVT_D_WU,
+    RV32_FCVT_S_D,
+    RV32_FCVT_D_S,
+    RV32_FMV_X_W,
+    RV32_FMV_W_X,
+    RV32_OPS,
+    RV32_REAL_FIRST = RV32_FADD_S,
+    RV32_REAL_LAST = RV32_FMV_W_X
 };
 
 /* Classes of operations: an operation's class decides what it costs (timing.h), and which unit it
@@ -104,6 +160,16 @@ enum rv32_class {
     RV32_CLASS_CSR,
     RV32_CLASS_FENCE,
     RV32_CLASS_SYSTEM,
+    RV32_CLASS_REAL_MOVE, /* signs, extremes, comparisons, moves between the files of registers */
+    RV32_CLASS_REAL_CONVERT,
+    RV32_CLASS_REAL_ADD, /* of floats; behind each that of doubles */
+    RV32_CLASS_REAL_ADD_D,
+    RV32_CLASS_REAL_MUL,
+    RV32_CLASS_REAL_MUL_D,
+    RV32_CLASS_REAL_FMA,
+    RV32_CLASS_REAL_FMA_D,
+    RV32_CLASS_REAL_DIV, /* and roots */
+    RV32_CLASS_REAL_DIV_D,
     RV32_CLASSES
 };
 
@@ -123,6 +189,8 @@ enum rv32_format {
     RV32_FORMAT_CSR,    /* rd,csr,rs1 */
     RV32_FORMAT_CSRI,   /* rd,csr,uimm, which lies in the bits of rs1 */
     RV32_FORMAT_FENCE,  /* predecessors,successors */
+    RV32_FORMAT_R2,     /* rd,rs1 */
+    RV32_FORMAT_R4,     /* rd,rs1,rs2,rs3 */
     RV32_FORMAT_CIW,    /* 16 bits from here on: rd',sp,imm */
     RV32_FORMAT_CL,     /* rd',imm(rs1') */
     RV32_FORMAT_CS,     /* rs2',imm(rs1') */
@@ -143,6 +211,10 @@ enum rv32_format {
     RV32_FORMAT_CJALR,  /* rs1, linking to ra */
     RV32_FORMAT_CMV,    /* rd,rs2 with rs1 = zero */
     RV32_FORMAT_CADD,   /* rd,rs2 with rs1 = rd */
+    RV32_FORMAT_CLD,    /* as CL, CS, CLWSP, CSWSP, of doubles */
+    RV32_FORMAT_CSD,
+    RV32_FORMAT_CLDSP,
+    RV32_FORMAT_CSDSP,
 };
 
 struct rv32_spec {
@@ -158,12 +230,36 @@ struct rv32_traits {
     uint8_t bytes;       /* bytes of memory that it accesses; 0: none */
     bool reads1, reads2; /* it reads register rs1; rs2 */
     bool writes;         /* it writes register rd */
+    uint8_t reals;       /* enum rv32_reals */
+};
+
+/* Which registers of an operation hold reals, and whether its word has a rounding mode. */
+enum rv32_reals {
+    RV32_REAL_RD = 1,
+    RV32_REAL_RS1 = 2,
+    RV32_REAL_RS2 = 4,
+    RV32_REAL_RS3 = 8, /* no other operation reads rs3 */
+    RV32_REAL_ROUNDS = 16
+};
+
+/* Registers of reals are numbered behind those of integers. */
+enum { RV32_REALS_AT = 32 };
+
+/* Rounding modes, as the word and the register frm have them. */
+enum rv32_rounding {
+    RV32_ROUND_NEAR,
+    RV32_ROUND_ZERO,
+    RV32_ROUND_DOWN,
+    RV32_ROUND_UP,
+    RV32_ROUND_AWAY, /* to the nearest, halves away from zero */
+    RV32_ROUND_DYNAMIC = 7
 };
 
 struct rv32_insn {
     uint8_t op;     /* enum rv32_op */
     uint8_t length; /* 2 or 4 */
-    uint8_t rd, rs1, rs2;
+    uint8_t rd, rs1, rs2, rs3;
+    uint8_t rounding; /* enum rv32_rounding */
     /* sign-extended; LUI and AUIPC: shifted; jumps: distance from this instruction; CSR: its
      * number */
     int32_t imm;
@@ -192,7 +288,8 @@ struct rv32_insn rv32_decode(uint32_t word);
 static inline bool rv32_reads(const struct rv32_insn *i, unsigned r)
 {
     const struct rv32_traits *t = &rv32_traits[i->op];
-    return r != 0 && ((t->reads1 && i->rs1 == r) || (t->reads2 && i->rs2 == r));
+    return r != 0 && ((t->reads1 && i->rs1 == r) || (t->reads2 && i->rs2 == r) ||
+                      ((t->reals & RV32_REAL_RS3) != 0 && i->rs3 == r));
 }
 
 /* rv32_writes() returns the register that the instruction writes; 0: none. */
@@ -208,10 +305,13 @@ enum { RV32_TEXT = 64 }; /* room for the text of any instruction */
  * instruction. */
 void rv32_disassemble(const struct rv32_insn *i, uint32_t pc, char text[RV32_TEXT]);
 
-extern const char *const rv32_register_names[32];
+extern const char *const rv32_register_names[2 * RV32_REALS_AT];
 
-/* The CSRs that handlers may read. */
+/* The CSRs that handlers may read, and with reals those that they may write. */
 enum rv32_csr {
+    RV32_CSR_FFLAGS = 1,
+    RV32_CSR_FRM = 2,
+    RV32_CSR_FCSR = 3,
     RV32_CSR_CYCLE = 0xc00,
     RV32_CSR_TIME = 0xc01,
     RV32_CSR_INSTRET = 0xc02,

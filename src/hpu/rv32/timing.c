@@ -33,6 +33,18 @@
     .store = {1, 23, 21, 21, 21}, .amo = {1, 24, 27, 27, 27}, .banks = 64, .line_shift = 4,        \
     .cache_lines = 256, .cache_ways = 4, .miss = 8, .around = 3, PSPIN_CALLS
 
+/* A Cortex-A15, as GCC's description of it for scheduling (cortex-a15-neon.md) has it: for how long
+ * an operation takes its pipeline, and how much longer it is until its result can be used. */
+#define ARM_REALS                                                                                  \
+    [RV32_CLASS_REAL_MOVE] = 1, [RV32_CLASS_REAL_CONVERT] = 1, [RV32_CLASS_REAL_ADD] = 1,          \
+    [RV32_CLASS_REAL_ADD_D] = 2, [RV32_CLASS_REAL_MUL] = 1, [RV32_CLASS_REAL_MUL_D] = 2,           \
+    [RV32_CLASS_REAL_FMA] = 1, [RV32_CLASS_REAL_FMA_D] = 2, [RV32_CLASS_REAL_DIV] = 10,            \
+    [RV32_CLASS_REAL_DIV_D] = 18
+#define ARM_REALS_USED                                                                             \
+    [RV32_CLASS_REAL_MOVE] = 4, [RV32_CLASS_REAL_CONVERT] = 5, [RV32_CLASS_REAL_ADD] = 5,          \
+    [RV32_CLASS_REAL_ADD_D] = 8, [RV32_CLASS_REAL_MUL] = 6, [RV32_CLASS_REAL_MUL_D] = 10,          \
+    [RV32_CLASS_REAL_FMA] = 5, [RV32_CLASS_REAL_FMA_D] = 9
+
 const struct rv32_timing rv32_timings[] = {
     {.name = "pspin", .clock_mhz = 1000, RI5CY},
     {.name = "fpspin",
@@ -55,7 +67,9 @@ const struct rv32_timing rv32_timings[] = {
                [RV32_CLASS_AMO] = 8,
                [RV32_CLASS_CSR] = 1,
                [RV32_CLASS_FENCE] = 1,
-               [RV32_CLASS_SYSTEM] = 1},
+               [RV32_CLASS_SYSTEM] = 1,
+               ARM_REALS},
+     .real_use = {ARM_REALS_USED},
      .taken = 0,
      .load_use = 2,
      .load_jalr = 3,
@@ -92,6 +106,8 @@ unsigned rv32_cost_fixed(const struct rv32_timing *t, const struct rv32_insn *i,
         cycles += jalr ? t->load_jalr : t->load_use;
     } else if (used && class == RV32_CLASS_AMO) {
         cycles += t->amo_use;
+    } else if (used && class >= RV32_CLASS_REAL_MOVE) {
+        cycles += t->real_use[class];
     } else if (used && jalr && class >= RV32_CLASS_ALU && class <= RV32_CLASS_DIV) {
         cycles += t->alu_jalr;
     }
@@ -121,8 +137,9 @@ unsigned rv32_cost_access(const struct rv32_timing *t, enum rv32_class class, en
     const uint8_t *cycles = class == RV32_CLASS_LOAD    ? t->load
                             : class == RV32_CLASS_STORE ? t->store
                                                         : t->amo;
-    /* the second access of one that crosses a word */
-    unsigned crossing = address % 4 + bytes > 4 ? cycles[area] : 0;
+    /* the second access of one that crosses a word, or of a double that crosses two */
+    unsigned word = bytes > 4 ? 8 : 4;
+    unsigned crossing = address % word + bytes > word ? cycles[area] : 0;
     return cycles[area] - cycles[RV32_AREA_L1] + crossing;
 }
 

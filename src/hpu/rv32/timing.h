@@ -70,8 +70,10 @@ struct rv32_timing {
     uint8_t load_use;  /* the next instruction uses the value that was loaded */
     uint8_t load_jalr; /* ... and is a JALR */
     uint8_t amo_use;   /* the next instruction uses the value that an atomic returned */
-    uint8_t alu_jalr;  /* a JALR by a register that the instruction before computed */
-    uint8_t amo_busy;  /* an atomic in L1, then an access to the same bank */
+    /* the next instruction uses what an operation on reals has computed, by its class */
+    uint8_t real_use[RV32_CLASSES];
+    uint8_t alu_jalr; /* a JALR by a register that the instruction before computed */
+    uint8_t amo_busy; /* an atomic in L1, then an access to the same bank */
     /* by how much less a JALR waits behind a store or atomic that has waited */
     uint8_t waited_jalr;
     uint8_t load[RV32_AREAS], store[RV32_AREAS], amo[RV32_AREAS]; /* cycles of an access */
@@ -91,6 +93,12 @@ extern const int rv32_timing_count;
 
 /* rv32_timing_find() returns the table of that name, NULL if there is none. */
 const struct rv32_timing *rv32_timing_find(const char *name);
+
+/* rv32_timing_reals() tells whether the cores have the extensions F and D. */
+static inline bool rv32_timing_reals(const struct rv32_timing *t)
+{
+    return t->class[RV32_CLASS_REAL_ADD] != 0;
+}
 
 /* rv32_cost_fixed() returns the cycles of an instruction whose successor in the code is `next`, as
  * far as they are known without a run: branches not taken, accesses to L1, divisions without the

@@ -16,9 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Options of every compilation for the RV32 cores. -mtune names a core that loads misaligned words
- * as fast as these cores do: with other values -mno-strict-align alone leaves copies of unknown
- * alignment byte by byte (docs/rv32-handlers.md has the figures). */
+/* Options of each compilation for RV32, and with --reals; docs/rv32-handlers.md says why -mtune. */
+static const char *const rv32_reals[] = {"-march=rv32imafdc_zicsr", "-ffp-contract=off"};
 static const char *const rv32_options[] = {
     "-march=rv32imac_zicsr", "-mabi=ilp32", "-mno-strict-align",   "-mtune=thead-c906",
     "-ffreestanding",        "-g",          "-ffunction-sections", "-w",
@@ -135,7 +134,8 @@ static bool begin_native(struct cc_job *job, struct cc_words *w, size_t i)
 static bool begin_rv32(struct cc_job *job, struct cc_words *w)
 {
     return cc_add(w, job->rv32_compiler) &&
-           add_all(w, rv32_options, sizeof(rv32_options) / sizeof(rv32_options[0]));
+           add_all(w, rv32_options, sizeof(rv32_options) / sizeof(rv32_options[0])) &&
+           (!job->reals || add_all(w, rv32_reals, 2));
 }
 
 static int rv32_compile(struct cc_job *job, size_t i, const char *object, bool check)

@@ -38,19 +38,21 @@ bool cc_add(struct cc_words *words, const char *word)
 
 static void help(void)
 {
-    printf("usage: pinwheel cc [OPTION]... FILE.c|FILE.cc...\n\n"
-           "Compiles handlers for this machine and for the RV32 cores. The result is an object to\n"
-           "link with; the image for the cores is in it, and PINWHEEL_HPU=rv32 runs it.\n\n"
-           "options:\n"
-           "  -o FILE              the result; default: FILE.o, with --image FILE.elf\n"
-           "  --image              make the image only, as `pinwheel hpu` takes it\n"
-           "  --depfile FILE       write there, for make, what the result depends on\n"
-           "  --cc PROGRAM         the compiler of this machine; default: $CC, else cc\n"
-           "  --cxx PROGRAM        the one for C++ (.cc, .cpp, .cxx); default: $CXX, else c++\n"
-           "  --cross-cc PROGRAM   that for RV32, of both; default: riscv64-unknown-elf-gcc\n"
-           "  -I, -D, -U, -O, -std=, -include    as of a compiler, for both; default -O2;\n"
-           "                       -std= of C++ is for sources in C++, and of C for those in C\n"
-           "  -f..., -m..., -W...  for the compiler of this machine only\n");
+    printf(
+        "usage: pinwheel cc [OPTION]... FILE.c|FILE.cc...\n\n"
+        "Compiles handlers for this machine and for the RV32 cores. The result is an object to\n"
+        "link with; the image for the cores is in it, and PINWHEEL_HPU=rv32 runs it.\n\n"
+        "options:\n"
+        "  -o FILE              the result; default: FILE.o, with --image FILE.elf\n"
+        "  --image              make the image only, as `pinwheel hpu` takes it\n"
+        "  --reals              use the extensions F and D: for cores of PINWHEEL_HPU_TIMING=arm\n"
+        "  --depfile FILE       write there, for make, what the result depends on\n"
+        "  --cc PROGRAM         the compiler of this machine; default: $CC, else cc\n"
+        "  --cxx PROGRAM        the one for C++ (.cc, .cpp, .cxx); default: $CXX, else c++\n"
+        "  --cross-cc PROGRAM   that for RV32, of both; default: riscv64-unknown-elf-gcc\n"
+        "  -I, -D, -U, -O, -std=, -include    as of a compiler, for both; default -O2;\n"
+        "                       -std= of C++ is for sources in C++, and of C for those in C\n"
+        "  -f..., -m..., -W...  for the compiler of this machine only\n");
 }
 
 /* Returns the value of an option "-oFILE", "-o FILE" or "--image=X"; NULL: the word is not this
@@ -123,6 +125,10 @@ static int parse(struct cc_job *job, int argc, char **argv)
             job->image_only = true;
             continue;
         }
+        if (strcmp(word, "--reals") == 0) {
+            job->reals = true;
+            continue;
+        }
         for (size_t k = 0; value == NULL && k < sizeof(options) / sizeof(options[0]); k++) {
             value = value_of(argv, &i, options[k].name);
             if (value != NULL) {
@@ -140,6 +146,7 @@ static int parse(struct cc_job *job, int argc, char **argv)
             struct nearest near = nearest_to(word, strcspn(word, "="));
             char text[80];
             nearest_try(&near, "--image");
+            nearest_try(&near, "--reals");
             for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
                 nearest_try(&near, options[k].name);
             }
