@@ -278,6 +278,13 @@ struct fabric_took {
     uintptr_t handler;  /* the function, by which handlers differ */
     /* Writes its name. */
     void (*name)(uintptr_t handler, char *text, size_t size);
+    uint64_t *calls; /* for the home, of each message: 0 before its first call */
+};
+
+/* A call that an HPU begins, or goes on with. */
+struct fabric_begins {
+    unsigned hpu;
+    uint64_t queued, lead; /* when it was queued, or could go on; lead() of then */
 };
 
 /* What a thread of the program waits for, for people who look for why nothing happens: a counter,
@@ -314,6 +321,10 @@ struct fabric_time {
     void (*compute)(uint64_t ps);
     void (*hpus)(struct fabric *, struct fabric_hpus *);
     void (*took)(struct fabric *, const struct fabric_took *);
+    /* begins() is told that a call begins now; lead() is how much sooner what happens now would,
+     * with one HPU more. Both are for the report of what limits a job. */
+    void (*begins)(struct fabric *, const struct fabric_begins *);
+    uint64_t (*lead)(struct fabric *);
     /* Has the DMA engine take bytes of a handler's; returns when it has them all. */
     uint64_t (*dma)(struct fabric *, uint64_t bytes, bool to_host);
     /* When what handlers have written is in host memory; with `tells` the host is told then, for

@@ -166,8 +166,8 @@ struct hpu_exec {
     enum hpu_place place;
     /* HPU that has begun the call; without the scheduler the slot of its context */
     unsigned hpu;
-    int64_t charged; /* nanoseconds charged to its queue in advance */
-    uint64_t queued; /* in virtual time: when it was submitted */
+    int64_t charged;       /* nanoseconds charged to its queue in advance */
+    uint64_t queued, lead; /* in virtual time: when it was submitted; the time's lead() of then */
 
     /* Private state of the call. */
     struct hpu_pool *pool;

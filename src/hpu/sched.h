@@ -86,6 +86,10 @@ struct hpu_sched_time {
     uint64_t native, look, dma_latency;
     unsigned clock_mhz;
     void (*took)(void *arg, const struct hpu_took *t); /* for counting */
+    /* A call begins or goes on now that was queued, or could go on, at a time, with the lead() of
+     * then: how much sooner what happens would happen with one HPU more. */
+    void (*begins)(void *arg, unsigned hpu, uint64_t queued, uint64_t lead);
+    uint64_t (*lead)(void *arg);
 };
 
 /* hpu_sched_create_virtual() makes HPUs in virtual time, which must outlive them; no thread is

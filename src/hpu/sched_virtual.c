@@ -62,6 +62,7 @@ static unsigned waiting(const struct hpu_sched *s)
 void sched_waits_virtual(struct hpu_sched *s, struct hpu_exec *exec)
 {
     exec->queued = s->time->now(s->time->arg);
+    exec->lead = s->time->lead(s->time->arg);
     s->short_since = list_empty(&s->turn) ? exec->queued : s->short_since;
 }
 
@@ -196,6 +197,8 @@ static void look(void *hpu)
                                    .shortage = shortage,
                                    .begin = now(h)};
     h->at.cycles = cycles_of(exec);
+    s->time->begins(s->time->arg, h->number, goes_on ? now(h) : exec->queued,
+                    goes_on ? s->time->lead(s->time->arg) : exec->lead);
     uint64_t first = exec->env.code != NULL ? 0 : goes_on ? s->time->look : s->time->native;
     if (first == 0 || !at(h, first, go_on)) {
         go_on(h);

@@ -64,7 +64,9 @@ struct handler_run {
     uint8_t block_kind;     /* kind of `block` */
     _Atomic bool described; /* exec.arg.header is set up */
 
-    uint64_t told; /* in virtual time: when the host is told of the end; 0: not known yet */
+    /* In virtual time: when the host is told of the end, 0 if that is not known yet; what the home
+     * notes of calls. */
+    uint64_t told, calls;
 
     /* With HPUs that are threads (nic->sched); `exec` above is then for header and completion
      * handlers only. */

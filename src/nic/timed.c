@@ -134,10 +134,23 @@ static void name_handler(uintptr_t handler, char *text, size_t size)
 static void took(void *arg, const struct hpu_took *t)
 {
     struct nic *nic = arg;
-    struct fabric_took f = {t->hpu,      t->begins, t->waited, t->waiting,
-                            t->shortage, t->begin,  t->ps,     (uintptr_t)t->exec->handler.header,
-                            name_handler};
+    struct handler_run *run = t->exec->env.owner;
+    struct fabric_took f = {t->hpu,       t->begins,  t->waited, t->waiting,
+                            t->shortage,  t->begin,   t->ps,     (uintptr_t)t->exec->handler.header,
+                            name_handler, &run->calls};
     nic->time->took(nic->fabric, &f);
+}
+
+static void begins(void *arg, unsigned hpu, uint64_t queued, uint64_t lead)
+{
+    struct nic *nic = arg;
+    nic->time->begins(nic->fabric, &(struct fabric_begins){hpu, queued, lead});
+}
+
+static uint64_t lead(void *arg)
+{
+    struct nic *nic = arg;
+    return nic->time->lead(nic->fabric);
 }
 
 struct hpu_sched *timed_hpus(struct nic *nic)
@@ -153,7 +166,9 @@ struct hpu_sched *timed_hpus(struct nic *nic)
                                             .look = hpus.look,
                                             .dma_latency = hpus.dma_latency,
                                             .clock_mhz = hpus.clock_mhz,
-                                            .took = took};
+                                            .took = took,
+                                            .begins = begins,
+                                            .lead = lead};
     nic->stats->hpus = hpus.count;
     return hpu_sched_create_virtual(nic->hpus, hpus.count, &nic->hpu_time, &nic_sched_ops, nic);
 }

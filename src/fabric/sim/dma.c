@@ -7,6 +7,7 @@
  */
 #include "fabric/sim/dma.h"
 
+#include "fabric/sim/lead.h"
 #include "fabric/sim/note.h"
 
 uint64_t sim_memory_take(struct sim_clock *c, uint64_t at, uint64_t bytes)
@@ -25,6 +26,7 @@ uint64_t sim_dma_take(struct sim_fabric *f, uint64_t bytes, uint64_t *taken)
     *taken = sim_bytes_ps(n, sim_machine(f->clock)->dma_byte);
     f->dma_free = begin + *taken;
     note_transfer(f, begin, *taken, n);
+    lead_transfer(f, begin, *taken);
     return begin;
 }
 

@@ -40,7 +40,8 @@ bool sim_clock_at(struct sim_clock *c, uint64_t time, void (*happen)(void *), vo
     if (!ARRAY_ROOM(c->events, c->count, c->capacity, 64)) {
         return false;
     }
-    struct sim_event e = {time < c->now ? c->now : time, c->serial++, happen, arg, owned};
+    time = time < c->now ? c->now : time;
+    struct sim_event e = {time, c->serial++, happen, arg, c->lead, owned};
     sim_events_rise(c->events, c->count++, &e, NULL);
     return true;
 }
@@ -78,11 +79,13 @@ void sim_clock_happen(struct sim_clock *c)
     note_crowd(c, e.time);
     c->now = e.time > c->now ? e.time : c->now;
     c->last = c->now;
+    c->lead = e.lead;
     c->looks = 0;
     e.happen(e.arg);
     if (c->happened != NULL) {
         c->happened(c->taker);
     }
+    c->last_lead = c->lead;
 }
 
 /* ---- turns ---- */
@@ -111,16 +114,19 @@ static void await_turn(struct sim_clock *c)
     }
     c->until = me->until;
     c->now = me->not_before > c->now ? me->not_before : c->now;
+    uint64_t lead = c->lead;
     for (uint32_t i = 0; i < me->in_count && c->take != NULL; i++) {
         c->take(c->taker, &me->in[i]);
     }
     me->in_count = 0;
+    c->lead = lead; /* each packet had its own */
 }
 
 void sim_clock_hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
 {
     struct sim_rank *me = c->me;
     me->now = c->now;
+    me->lead = c->lead;
     me->next = next;
     me->waits = why;
     me->silence = why == SIM_POLLS ? c->now - c->last : 0;
@@ -133,6 +139,7 @@ void sim_clock_stop(struct sim_clock *c, void (*stop)(void))
 {
     struct sim_rank *me = c->me;
     me->now = me->next = c->now;
+    me->lead = c->lead;
     me->stirs++;
     me->stirred = c->now;
     atomic_store(&me->stopped, 1);
@@ -220,6 +227,7 @@ void sim_clock_fence(struct sim_clock *c)
     sim_clock_settle(c);
     uint64_t fences = me->fences;
     me->fence = c->now;
+    me->fence_lead = c->lead;
     while (me->fences == fences) {
         sim_clock_pass(c, SIM_NEVER, SIM_IN_FENCE);
     }
@@ -227,6 +235,7 @@ void sim_clock_fence(struct sim_clock *c)
     while (c->now < me->fence_over) {
         sim_clock_pass(c, me->fence_over, SIM_IN_FENCE);
     }
+    c->lead = me->fence_lead;
 }
 
 /* ---- joining ---- */
@@ -238,6 +247,7 @@ void sim_clock_leave(struct sim_clock *c)
 {
     if (atomic_load(&c->me->pid) == (uint32_t)getpid()) {
         c->me->now = c->now;
+        c->me->lead = c->lead;
         atomic_store(&c->me->left, 1);
         run_others(c);
     }

@@ -14,6 +14,7 @@ struct sim_event {
     uint64_t time, serial;
     void (*happen)(void *arg);
     void *arg;
+    uint64_t lead;
     bool owned; /* `arg` is freed if it never happens */
 };
 
@@ -27,6 +28,10 @@ struct sim_task {
     uint64_t number;
     pid_t thread;
     uint64_t wake; /* it goes on at that time; SIM_NEVER: not by itself */
+    /* The lead of what had it go on sooner, if that did; since when it waits for one thing after
+     * the other, and the lead that it had then (lead.h). */
+    uint64_t lead, since, since_lead;
+    uint64_t woke; /* when its last wait was over */
     enum sim_task_waits waits;
     enum sim_wait why;
     bool locked;          /* it waits with the lock of the NIC */
@@ -51,6 +56,8 @@ struct sim_clock {
     uint64_t debt;        /* time that the thread has used, and that is still to pass */
     uint64_t until;       /* this rank may go on below it */
     uint64_t last;        /* when the last event happened */
+    uint64_t lead;        /* how much sooner what happens now would, with one HPU more (lead.h) */
+    uint64_t last_lead;   /* of the last event */
     uint64_t memory_free; /* when host memory takes the next transfer */
     unsigned looks;       /* of the thread at nothing, since then */
     bool skips;           /* its next look is to skip some */

@@ -6,6 +6,7 @@
 #include "fabric/sim/receive.h"
 
 #include "fabric/sim/dma.h"
+#include "fabric/sim/lead.h"
 #include "fabric/sim/note.h"
 #include "fabric/sim/send.h"
 
@@ -354,6 +355,7 @@ void sim_take_packet(void *fabric, const struct sim_packet *p)
             (m->loggops != 0 ? through_port(f, p) : p->time) + (p->offset == 0 ? m->match : m->cam);
         *last = at > *last ? at : *last;
         note_packet_in(f, p, *last);
+        lead_comes(f, p);
         h->fabric = f;
         memcpy(&h->packet, p, offsetof(struct sim_packet, data) + p->bytes);
         sim_clock_at(f->clock, *last, ready, h, true);

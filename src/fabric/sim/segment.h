@@ -82,6 +82,7 @@ struct sim_packet {
     uint32_t from_life, to_life; /* the NICs of these places that are meant */
     uint64_t message;            /* its number among those of its sender */
     uint64_t total, offset;      /* bytes of the message's payload; of this packet's place in it */
+    uint64_t lead;               /* how much sooner it would be there (lead.h) */
     uint32_t bytes;
     uint32_t status; /* enum fabric_status: not FABRIC_OK: no more of the payload comes */
     _Alignas(8) uint8_t header[FABRIC_HEADER];
@@ -153,9 +154,11 @@ struct sim_rank {
     _Atomic uint32_t taken; /* by a process; that of a rank always is */
     uint64_t until;         /* it may not pass this time */
     uint64_t now, next;     /* how far it is; when it wants to run next */
+    uint64_t lead;          /* how much sooner it would be there (lead.h) */
     uint64_t fence, fences; /* when it came to the fence that it is in (SIM_NEVER: it is in none);
                              * fences that are over */
     uint64_t fence_over;    /* when the last one was */
+    uint64_t fence_lead;    /* with which it came to that, and then the one with which it is over */
     uint32_t waits;         /* enum sim_wait */
     struct fabric_waits waits_for; /* of SIM_WAITS */
     uint32_t outside;              /* enum sim_outside */

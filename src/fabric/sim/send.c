@@ -3,6 +3,7 @@
 #include "fabric/sim/send.h"
 
 #include "base/nic_copy.h"
+#include "fabric/sim/lead.h"
 #include "fabric/sim/note.h"
 
 #include <stdlib.h>
@@ -52,6 +53,7 @@ static void depart(struct sim_fabric *f, struct departure *d, uint8_t from)
     c->ready = ready > c->ready ? ready : c->ready;
     d->ready = c->ready;
     d->message = f->messages++;
+    d->lead = f->clock->lead;
     note_waits(f);
     struct list *after = f->departures.prev;
     while (after != &f->departures) {
@@ -189,7 +191,9 @@ static void egress(void *fabric)
     enum fabric_status status = make_packet(f, d);
     uint64_t n = d->moved - before, taken = taken_by(m, n, d->moved == d->length);
     f->egress_free = f->clock->now + taken;
-    note_packet_out(f, &f->clock->me->out[f->clock->me->out_count - 1], taken);
+    struct sim_packet *p = &f->clock->me->out[f->clock->me->out_count - 1];
+    lead_leaves(f, p, d->ready, d->lead, taken);
+    note_packet_out(f, p, taken);
     counts->egress += taken;
     counts->packets++;
     counts->bytes += n;

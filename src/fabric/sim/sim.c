@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "fabric/sim/dma.h"
+#include "fabric/sim/lead.h"
 #include "fabric/sim/mark.h"
 #include "fabric/sim/note.h"
 #include "fabric/sim/receive.h"
@@ -393,7 +394,19 @@ static void sim_hpus(struct fabric *fabric, struct fabric_hpus *hpus)
 
 static void sim_took(struct fabric *fabric, const struct fabric_took *t)
 {
-    note_handler(sim_of(fabric), t);
+    struct sim_fabric *f = sim_of(fabric);
+    note_handler(f, t);
+    lead_ends(f, t);
+}
+
+static void sim_begins(struct fabric *fabric, const struct fabric_begins *b)
+{
+    lead_begins(sim_of(fabric), b);
+}
+
+static uint64_t sim_lead(struct fabric *fabric)
+{
+    return sim_of(fabric)->clock->lead;
 }
 
 static const struct fabric_time sim_time = {.nid = sim_nid,
@@ -409,6 +422,8 @@ static const struct fabric_time sim_time = {.nid = sim_nid,
                                             .compute = sim_compute,
                                             .hpus = sim_hpus,
                                             .took = sim_took,
+                                            .begins = sim_begins,
+                                            .lead = sim_lead,
                                             .dma = sim_dma,
                                             .written = sim_dma_written,
                                             .touch = sim_touch,

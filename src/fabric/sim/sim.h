@@ -21,6 +21,7 @@
 struct departure {
     struct list link; /* of fabric->departures */
     uint64_t ready, message;
+    uint64_t lead; /* with which it was handed over */
     struct sim_peer *peer;
     enum fabric_class class;
     struct fabric_tx *tx; /* NULL: the payload is `own` */
@@ -77,8 +78,22 @@ struct sim_starts {
     size_t first, count, capacity;
 };
 
+/* What a resource has done since a time. */
+struct sim_work {
+    uint64_t begin, work;
+};
+
+/* The resources of a NIC with one HPU more: when each HPU is free, what the others do (lead.h). */
+struct sim_lead {
+    uint64_t free[SIM_HPUS + 1];
+    struct sim_work egress, dma, in;
+    bool taken[SIM_HPUS + 1]; /* by a call that runs */
+    uint8_t at[SIM_HPUS];     /* where the call of an HPU runs */
+};
+
 struct sim_fabric {
     struct sim_clock *clock;
+    struct sim_lead lead;
     struct fabric_setup setup;
     struct fabric_upcalls up; /* the NIC's, but for the header */
     struct list peers;

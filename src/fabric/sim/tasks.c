@@ -28,8 +28,10 @@ static struct sim_task *first_task(const struct sim_clock *c)
     return first;
 }
 
-static void wake(struct sim_task *t, uint64_t time, bool outside)
+/* A thread goes on at a time, if it would not sooner, with the lead of what now happens. */
+static void wake(struct sim_clock *c, struct sim_task *t, uint64_t time, bool outside)
 {
+    t->lead = time <= t->wake ? c->lead : t->lead;
     t->wake = time < t->wake ? time : t->wake;
     t->outside = outside;
 }
@@ -38,7 +40,7 @@ void sim_clock_changed(struct sim_clock *c)
 {
     for (struct sim_task *t = c->tasks; t != NULL; t = t->next) {
         if (t->waits == SIM_TASK_NIC && t != c->running) {
-            wake(t, c->now, false);
+            wake(c, t, c->now, false);
         }
     }
 }
@@ -47,7 +49,7 @@ static void wake_outside(struct sim_clock *c, uint64_t time, bool outside)
 {
     for (struct sim_task *t = c->tasks; t != NULL; t = t->next) {
         if ((t->waits == SIM_TASK_OTHERS && !outside) || t->waits == SIM_TASK_ANYBODY) {
-            wake(t, time, outside);
+            wake(c, t, time, outside);
         }
     }
 }
@@ -71,7 +73,7 @@ void sim_task_interrupt(struct sim_clock *c, struct sim_task *t)
 {
     if (t != c->running) {
         t->interrupted = true;
-        wake(t, c->now, false);
+        wake(c, t, c->now, false);
     }
 }
 
@@ -126,7 +128,7 @@ static void happen(struct sim_clock *c, const struct sim_task *me)
     for (struct sim_task *t = c->tasks; t != NULL; t = t->next) {
         t->looks = 0;
         if (t->waits == SIM_TASK_NIC) {
-            wake(t, c->now, false);
+            wake(c, t, c->now, false);
         }
     }
     if (nic != NULL) {
@@ -158,14 +160,14 @@ static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
         wake_outside(c, r->look_at > c->now ? r->look_at : c->now, r->look_outside != 0);
         if (r->signal != 0 && is_handled((int)r->signal)) {
             c->main.interrupted = true;
-            wake(&c->main, c->now > r->look_at ? c->now : r->look_at, false);
+            wake(c, &c->main, c->now > r->look_at ? c->now : r->look_at, false);
         }
         r->signal = 0;
         r->look_at = SIM_NEVER;
     }
     for (struct sim_task *t = c->tasks; t != NULL && r->fences != fences; t = t->next) {
         if (t->why == SIM_IN_FENCE) {
-            wake(t, c->now, false);
+            wake(c, t, c->now, false);
         }
     }
 }
@@ -187,12 +189,26 @@ static struct sim_task *next_task(struct sim_clock *c, const struct sim_task *me
     }
 }
 
+/* What a thread has waited for, since a time, has a lead. */
+static uint64_t lead_of(const struct sim_clock *c, uint64_t since, uint64_t own, uint64_t lead)
+{
+    own += c->now - since;
+    return lead < own ? lead : own;
+}
+
 void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits waits,
                     enum sim_wait why, bool locked)
 {
     struct sim_task *me = c->running;
     bool passing = c->passing;
+    bool polls = c->looks != 0;
+    uint64_t own = c->lead, start = c->now;
     me->wake = until > c->now ? until : c->now;
+    me->lead = SIM_NEVER;
+    if (me->woke != c->now || c->debt != 0) {
+        me->since = c->now;
+        me->since_lead = own;
+    }
     me->waits = waits;
     me->why = why;
     me->locked = locked;
@@ -203,6 +219,12 @@ void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits wai
         switch_to(c, me, to);
     }
     c->passing = passing;
+    if (me->lead != SIM_NEVER) {
+        c->lead = lead_of(c, me->since, me->since_lead, me->lead);
+    } else {
+        c->lead = polls && c->last > start ? lead_of(c, start, own, c->last_lead) : own;
+    }
+    me->woke = c->now;
     me->wake = SIM_NEVER;
     me->waits = SIM_TASK_TIME;
     me->why = SIM_COMPUTES;

@@ -247,7 +247,7 @@ bool handlers_start(struct rx *rx)
     set_lengths(rx);
     run->deposit = h->payload == NULL;
     run->progress = 0;
-    run->told = 0;
+    run->told = run->calls = 0;
     run->stalled = 0;
     if (nic->sched != NULL) {
         run->begun = nic->now();

@@ -89,10 +89,10 @@ static void grant(struct coordinator *c, uint32_t rank, uint64_t until)
  * one is there. The other processes wait. */
 static bool end_fence(struct coordinator *c)
 {
-    uint64_t over = 0;
+    uint64_t over = 0, sooner = 0; /* it would be, with one HPU more */
     bool any = false;
     for (uint32_t i = 0; i < c->setup.ranks; i++) {
-        bool in = kin_in_fence(c, i, &over);
+        bool in = kin_in_fence(c, i, &over, &sooner);
         if (!in && kin_alive(c, i)) {
             return false;
         }
@@ -103,6 +103,7 @@ static bool end_fence(struct coordinator *c)
         if (!c->players[i].gone && r->fence != SIM_NEVER) {
             r->fence = SIM_NEVER;
             r->fence_over = over;
+            r->fence_lead = over - sooner;
             r->fences++;
             r->next = over < r->next ? over : r->next;
             turns_due(c, i);

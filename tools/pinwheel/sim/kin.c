@@ -99,7 +99,7 @@ bool kin_alive(const struct coordinator *c, uint32_t rank)
     return false;
 }
 
-bool kin_in_fence(const struct coordinator *c, uint32_t rank, uint64_t *over)
+bool kin_in_fence(const struct coordinator *c, uint32_t rank, uint64_t *over, uint64_t *sooner)
 {
     bool in = false;
     EACH_KIN(i, c, rank)
@@ -107,6 +107,8 @@ bool kin_in_fence(const struct coordinator *c, uint32_t rank, uint64_t *over)
         const struct sim_rank *r = rank_of(c, i);
         if (!c->players[i].gone && r->fence != SIM_NEVER) {
             uint64_t known = r->fence + c->segment->lookahead;
+            uint64_t lead = r->fence_lead < known ? r->fence_lead : known;
+            *sooner = known - lead > *sooner ? known - lead : *sooner;
             *over = known > *over ? known : *over;
             *over = r->now > *over ? r->now : *over;
             in = true;

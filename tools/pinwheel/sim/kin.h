@@ -9,9 +9,10 @@
 bool kin_ended(const struct coordinator *c, uint32_t place);
 void kin_note_end(struct coordinator *c, uint32_t place);
 /* kin_alive() says whether any process of a rank is left. kin_in_fence() says whether one of them
- * is in a fence, and lets `over` be no sooner than when that can be known. */
+ * is in a fence, and lets `over` be no sooner than when that can be known, or would be with one HPU
+ * more (`sooner`). */
 bool kin_alive(const struct coordinator *c, uint32_t rank);
-bool kin_in_fence(const struct coordinator *c, uint32_t rank, uint64_t *over);
+bool kin_in_fence(const struct coordinator *c, uint32_t rank, uint64_t *over, uint64_t *sooner);
 /* kin_stir() tells processes that wait outside of Portals of what those in c->back have done; all
  * are idle. */
 void kin_stir(struct coordinator *c);

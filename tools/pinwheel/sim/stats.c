@@ -44,6 +44,7 @@ struct sim_stats *stats_take(const struct coordinator *c)
         to->process = i < c->setup.ranks ? 0 : i - sim_child(c->segment, to->rank) + 1;
         to->counts = from->counts;
         to->now = from->now;
+        to->lead = from->lead < from->now ? from->lead : from->now;
         if (i < c->setup.ranks) {
             to->link_out = net_busy(c->net, 2 * i);
             to->link_in = net_busy(c->net, 2 * i + 1);
@@ -164,8 +165,16 @@ void stats_use(const struct sim_stats *s, struct stats_use use[STATS_RESOURCES])
     more(&use[STATS_LINK], (double)s->inner, end, s->inner_number, true);
 }
 
-/* Whoever waits on the longest chain of events waits at one place at a time; without these waits
- * nothing is later. */
+uint64_t stats_gain(const struct sim_stats *s)
+{
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < s->ranks; i++) {
+        uint64_t sooner = s->rank[i].now - s->rank[i].lead;
+        end = sooner > end ? sooner : end;
+    }
+    return stats_shortage(s) != 0 ? s->end - end : 0;
+}
+
 uint64_t stats_shortage(const struct sim_stats *s)
 {
     uint64_t sum = 0;

@@ -14,7 +14,7 @@
 struct rank_stats {
     uint32_t rank, process; /* `process` is 0 for the rank's own */
     struct sim_counts counts;
-    uint64_t now;                        /* when it was last heard of, ps */
+    uint64_t now, lead; /* when it was last heard of, ps; how much sooner with one HPU more */
     uint64_t link_out, link_in;          /* ps that the links of its host were taken */
     uint64_t requests, matched, dropped; /* requests that came to it; of these, those that
                                           * an entry took, and the others */
@@ -55,9 +55,11 @@ void stats_use(const struct sim_stats *s, struct stats_use use[STATS_RESOURCES])
 const char *stats_resource(enum stats_resource r);
 /* stats_name() writes the name of a process: that of its rank, with its number behind it. */
 void stats_name(const struct rank_stats *r, char *text, size_t size);
-/* stats_shortage() is an upper bound of what one HPU more can gain, in ps: the time in which a call
- * waited for one, of all ranks. */
+/* stats_shortage() is the time in which a call waited for an HPU, of all ranks, in ps: 0 says that
+ * one more gains nothing. stats_gain() is what that gains, as far as a replay can tell
+ * (fabric/sim/lead.h). */
 uint64_t stats_shortage(const struct sim_stats *s);
+uint64_t stats_gain(const struct sim_stats *s);
 
 enum { STATS_LIMIT = 480 };
 /* stats_limit() writes what limits the job, in words. */

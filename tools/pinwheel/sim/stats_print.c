@@ -40,8 +40,8 @@ static void gain(const struct sim_stats *s, bool handlers, char *text, size_t si
     } else if (next > SIM_HPUS) {
         snprintf(text, size, "calls waited for HPUs");
     } else {
-        snprintf(text, size, "a %u%s HPU gains at most %.2g %% (--sweep hpus=%u:%u runs it)", next,
-                 ordinal(next), 100 * part(shortage, s->end), s->hpus, next);
+        snprintf(text, size, "a %u%s HPU gains %.1f %% (--sweep hpus=%u:%u runs it)", next,
+                 ordinal(next), 100 * part(stats_gain(s), s->end), s->hpus, next);
     }
 }
 
@@ -207,6 +207,7 @@ void stats_json(const struct sim_stats *s, struct json *j)
     json_unsigned(j, "time_ps", s->end);
     json_string(j, "limit", text);
     json_unsigned(j, "shortage_ps", stats_shortage(s));
+    json_unsigned(j, "gain_ps", stats_gain(s));
     json_open_object(j, "use");
     for (unsigned i = 0; i < STATS_RESOURCES; i++) {
         json_open_object(j, stats_resource((enum stats_resource)i));

@@ -100,7 +100,7 @@ int sweep_take(struct args *a, void *sweep)
 struct point {
     uint64_t end; /* ps */
     struct stats_use use[STATS_RESOURCES];
-    uint64_t shortage;
+    uint64_t shortage, gain;
 };
 
 static unsigned values_of(const struct sweep *s)
@@ -146,6 +146,7 @@ static int run_one(struct sweep *s, unsigned nic, unsigned value, struct point *
     if (status == 0 && r.stats != NULL) {
         p->end = r.end;
         p->shortage = stats_shortage(r.stats);
+        p->gain = stats_gain(r.stats);
         stats_use(r.stats, p->use);
     } else {
         say_run(s, nic, value, text, sizeof(text));
@@ -202,6 +203,7 @@ static int print_json(const struct sweep *s, const struct point *points)
         }
         json_unsigned(&j, "time_ps", points[i].end);
         json_unsigned(&j, "shortage_ps", points[i].shortage);
+        json_unsigned(&j, "gain_ps", points[i].gain);
         for (unsigned k = 0; k < STATS_RESOURCES; k++) {
             json_real(&j, stats_resource((enum stats_resource)k), points[i].use[k].part);
         }
