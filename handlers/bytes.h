@@ -57,9 +57,41 @@ static inline bool bytes_equal(const void *a, const void *b, uint64_t length)
     return true;
 }
 
+/* The bytes that the processor computes with at once, at any address. */
+struct bytes_register {
+    unsigned long value;
+} __attribute__((packed, may_alias));
+
+static inline void bytes_xor(void *restrict to, const void *restrict from, uint64_t length)
+{
+    uint8_t *t = to;
+    const uint8_t *f = from;
+    unsigned long words = (unsigned long)(length / sizeof(struct bytes_register));
+    unsigned long done = words * sizeof(struct bytes_register);
+#pragma GCC unroll 8
+    for (unsigned long i = 0; i < words; i++) {
+        ((struct bytes_register *)t)[i].value ^= ((const struct bytes_register *)f)[i].value;
+    }
+    for (; done < length; done++) {
+        t[done] ^= f[done];
+    }
+}
+
 static inline uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+/* Returns a / b, and the rest in *rest. A processor of 32 bits divides small numbers in one
+ * instruction, others by a function. */
+static inline uint64_t divide(uint64_t a, uint64_t b, uint64_t *rest)
+{
+    if ((a | b) >> 32 == 0) {
+        *rest = (uint32_t)a % (uint32_t)b;
+        return (uint32_t)a / (uint32_t)b;
+    }
+    *rest = a % b;
+    return a / b;
 }
 
 /* True if `length` bytes at `offset` lie within `size` bytes; no sum can wrap. */

@@ -19,8 +19,8 @@ PTL_HANDLER(strided_header);
 __handler static int strided_payload(const ptl_payload_t p, void *state)
 {
     const struct strided_state *s = state;
-    uint64_t within = p.offset % s->block;
-    uint64_t base = s->start + p.offset / s->block * (uint64_t)s->stride;
+    uint64_t within, first = divide(p.offset, s->block, &within);
+    uint64_t base = s->start + first * (uint64_t)s->stride;
     for (uint64_t done = 0; done < p.length;) {
         uint64_t length = smaller(s->block - within, p.length - done);
         PtlHandlerDMAToHostB(p.base + done, base + within, length, PTL_ME_HOST_MEM);
