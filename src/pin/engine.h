@@ -73,6 +73,7 @@ struct pin {
     unsigned grain;
     struct pin_entry *entries, *free;
     uint32_t capacity;
+    uint32_t drained; /* entries before this one have nothing more for pin_drain() */
     _Atomic uint32_t *chains;
     /* what pin_take() looks into: `chains`, or `none`, in which there is nothing */
     _Atomic uint32_t *_Atomic hits, *none;

@@ -16,19 +16,36 @@ static void place(struct pin_pool *pool, uint32_t at, struct pin_place what)
     what.entry->place = at;
 }
 
+/* A move of an entry in the heap writes to the entry, which is seldom in the cache. With eight
+ * children a place there are few levels, and the children of a place are in two lines. */
+enum { CHILDREN = 8 };
+
+static uint32_t parent_of(uint32_t at)
+{
+    return (at + CHILDREN - 2) / CHILDREN;
+}
+
+static uint32_t first_child(uint32_t at)
+{
+    return CHILDREN * (at - 1) + 2;
+}
+
 static void rise(struct pin_pool *pool, uint32_t at, struct pin_place what)
 {
-    while (at > 1 && what.stamp < pool->fifo[at / 2 - 1].stamp) {
-        place(pool, at, pool->fifo[at / 2 - 1]);
-        at /= 2;
+    while (at > 1 && what.stamp < pool->fifo[parent_of(at) - 1].stamp) {
+        place(pool, at, pool->fifo[parent_of(at) - 1]);
+        at = parent_of(at);
     }
     place(pool, at, what);
 }
 
 static void sink(struct pin_pool *pool, uint32_t at, struct pin_place what)
 {
-    for (uint32_t child = 2 * at; child <= pool->listed; child = 2 * at) {
-        child += child < pool->listed && pool->fifo[child].stamp < pool->fifo[child - 1].stamp;
+    for (uint32_t first = first_child(at); first <= pool->listed; first = first_child(at)) {
+        uint32_t child = first;
+        for (uint32_t i = first + 1; i < first + CHILDREN && i <= pool->listed; i++) {
+            child = pool->fifo[i - 1].stamp < pool->fifo[child - 1].stamp ? i : child;
+        }
         if (what.stamp <= pool->fifo[child - 1].stamp) {
             break;
         }
@@ -53,7 +70,7 @@ void fifo_unlist(struct pin *p, struct pin_entry *x)
     struct pin_place last = pool->fifo[--pool->listed];
     x->place = 0;
     if (last.entry != x) {
-        if (at > 1 && last.stamp < pool->fifo[at / 2 - 1].stamp) {
+        if (at > 1 && last.stamp < pool->fifo[parent_of(at) - 1].stamp) {
             rise(pool, at, last);
         } else {
             sink(pool, at, last);

@@ -225,8 +225,8 @@ int pin_finish(struct pin *p, uint32_t node, uint64_t token, int error,
 
 bool pin_drain(struct pin *p, struct pin_range *range)
 {
-    for (uint32_t i = 0; i < p->capacity; i++) {
-        struct pin_entry *x = &p->entries[i];
+    for (; p->drained < p->capacity; p->drained++) {
+        struct pin_entry *x = &p->entries[p->drained];
         bool there = x->state == PINNED || x->state == REAPED || (x->state == LEAVING && x->gone);
         if (there && entry_node(x) == p->config.self && !x->fixed &&
             word_uses(entry_word(x)) == 0) {
@@ -237,6 +237,7 @@ bool pin_drain(struct pin *p, struct pin_range *range)
             return true;
         }
     }
+    p->drained = 0;
     return false;
 }
 
