@@ -6,6 +6,8 @@
 
 #define SC17 "spin-sc17"
 #define SLIDES "slides of the paper's talk; the size is not said"
+#define FIREHOSE_SMP "firehose-smp"
+#define TEXT_3 "section 3.2"
 #define TEXT "section 4.4.3; the size is not said: at 8 B it would be 29 and 19 %"
 
 /* The rows are what `spin_figures.py FIGURE --json` prints, in ps. */
@@ -87,29 +89,118 @@ static const struct figure_row broadcast_5a[] = {
     {"discrete", 1024, 65536, false, {21446200, 20861200, 16841098}},
 };
 
+/* Of the Firehose paper. The sizes are MB; what `firehose_figures.py FIGURE SIZE WAY` prints. */
+
+static const struct figure_row firehose_3[] = {
+    {"myrinet", 2, 64, true, {267500000, 297500000, 6359500000}},
+    {"myrinet", 2, 100, false, {267500000, 297500000, 6359500000}},
+    {"myrinet", 2, 200, false, {267500000, 297500000, 6359500000}},
+    {"myrinet", 2, 300, false, {267500000, 297500000, 6359500000}},
+    {"myrinet", 2, 400, true, {267500000, 297500000, 6359500000}},
+    {"myrinet", 2, 425, false, {269187500, FIGURE_FAILS, 6359500000}},
+    {"myrinet", 2, 450, true, {270785000, FIGURE_FAILS, 6359500000}},
+    {"myrinet", 2, 475, false, {537137500, FIGURE_FAILS, 6359500000}},
+    {"myrinet", 2, 500, true, {905778500, FIGURE_FAILS, 6359500000}},
+    {"myrinet", 2, 600, false, {1771645500, FIGURE_FAILS, 6359500000}},
+    {"myrinet", 2, 800, false, {2994209500, FIGURE_FAILS, 6359500000}},
+    {"myrinet", 2, 1000, false, {3698886000, FIGURE_FAILS, 6359500000}},
+    {"myrinet", 2, 2000, false, {5035210000, FIGURE_FAILS, 6359500000}},
+    {"myrinet", 2, 4000, false, {5743022500, FIGURE_FAILS, 6359500000}},
+    {"myrinet", 2, 8000, false, {6048965500, FIGURE_FAILS, 6359500000}},
+};
+
+/* Sizes: percent of M, of which the user's limit of locked memory is 125 or a little more. Only the
+ * anchors say what is expected. */
+static const struct figure_row firehose_3_live[] = {
+    {"this machine", 2, 25, true, {FIGURE_OPEN, FIGURE_OPEN, FIGURE_OPEN}},
+    {"this machine", 2, 50, true, {FIGURE_OPEN, FIGURE_OPEN, FIGURE_OPEN}},
+    {"this machine", 2, 100, true, {FIGURE_OPEN, FIGURE_OPEN, FIGURE_OPEN}},
+    {"this machine", 2, 112, true, {FIGURE_OPEN, FIGURE_OPEN, FIGURE_OPEN}},
+    {"this machine", 2, 150, true, {FIGURE_OPEN, FIGURE_FAILS, FIGURE_OPEN}},
+    {"this machine", 2, 200, true, {FIGURE_OPEN, FIGURE_FAILS, FIGURE_OPEN}},
+    {"this machine", 2, 400, true, {FIGURE_OPEN, FIGURE_FAILS, FIGURE_OPEN}},
+};
+
+static const struct figure_row firehose_7[] = {
+    {"myrinet", 4, 16, true, {3072, 2048}},    {"myrinet", 4, 32, false, {6144, 4096}},
+    {"myrinet", 4, 64, false, {12288, 8192}},  {"myrinet", 4, 128, false, {24576, 16384}},
+    {"myrinet", 4, 256, true, {49138, 32768}}, {"myrinet", 4, 512, false, {96487, 65516}},
+};
+
+static const struct figure_row firehose_8[] = {
+    {"myrinet", 2, 1, true, {163750000, 163750000, 163750000}},
+    {"myrinet", 2, 2, true, {163750000, 163750000, 163750000}},
+    {"myrinet", 2, 4, true, {163750000, 163750000, 163750000}},
+    {"myrinet", 2, 6, true, {163750000, 163750000, 163750000}},
+    {"myrinet", 2, 8, true, {163750000, 163750000, 163750000}},
+};
+
+enum { FIREHOSE, KEPT, UNPINNED, FOUR_NODES = 0, TWO_NODES, ALL = 0, SLOWEST, FASTEST };
 enum { RDMA, TRIGGERED, STORED, STREAMED, CAST_STREAMED = 2 };
 
 static const struct figure_anchor anchors_3b[] = {
-    {"32 % more bandwidth than RDMA", SLIDES, ANCHOR_MORE, STREAMED, RDMA, "integrated", 2, 8,
-     0.32},
+    {"32 % more bandwidth than RDMA", SLIDES, ANCHOR_MORE, STREAMED, RDMA, "integrated", 2, 8, 0.32,
+     0, 0},
 };
 
 static const struct figure_anchor anchors_3c[] = {
-    {"35 % lower latency than RDMA", SLIDES, ANCHOR_LESS, STREAMED, RDMA, "discrete", 2, 4096,
-     0.35},
+    {"35 % lower latency than RDMA", SLIDES, ANCHOR_LESS, STREAMED, RDMA, "discrete", 2, 4096, 0.35,
+     0, 0},
 };
 
 static const struct figure_anchor anchors_5a[] = {
     {"7 % faster than RDMA at 1,024 ranks", TEXT, ANCHOR_LESS, CAST_STREAMED, RDMA, "integrated",
-     1024, 65536, 0.07},
+     1024, 65536, 0.07, 0, 0},
     {"5 % faster than Portals 4 at 1,024 ranks", TEXT, ANCHOR_LESS, CAST_STREAMED, TRIGGERED,
-     "integrated", 1024, 65536, 0.05},
+     "integrated", 1024, 65536, 0.05, 0, 0},
+};
+
+static const struct figure_anchor anchors_firehose_3[] = {
+    {"until the working set is M all are hits", TEXT_3, ANCHOR_GROWS, FIREHOSE, 0, "myrinet", 2,
+     400, 0, 64, 0},
+    {"degrades gracefully past M", TEXT_3, ANCHOR_SLOWER, FIREHOSE, 0, "myrinet", 2, 450, 0.01, 400,
+     0},
+    {"then past M + MAXVICTIM", TEXT_3, ANCHOR_SLOWER, FIREHOSE, 0, "myrinet", 2, 500, 1, 450, 0},
+    {"meets rendezvous with unpin at last", TEXT_3, ANCHOR_LESS, FIREHOSE, UNPINNED, "myrinet", 2,
+     8000, 0, 0, 0},
+};
+
+/* The machine decides how much slower; that it is not by chance is what these numbers say. */
+static const struct figure_anchor anchors_firehose_3_live[] = {
+    {"past M + MAXVICTIM it is slower than up to M", TEXT_3, ANCHOR_SLOWER, FIREHOSE, 0,
+     "this machine", 2, 200, 1, 100, 0},
+    {"past M it is slower than up to M", TEXT_3, ANCHOR_SLOWER, FIREHOSE, 0, "this machine", 2, 112,
+     0.1, 50, 0},
+    {"up to M rendezvous with unpin takes more than twice the time", TEXT_3, ANCHOR_LESS, FIREHOSE,
+     UNPINNED, "this machine", 2, 50, 0.8, 0, 0.3},
+};
+
+static const struct figure_anchor anchors_firehose_7[] = {
+    {"35 % fewer misses with a shared table, at 256 MB", "section 5", ANCHOR_LESS, TWO_NODES,
+     FOUR_NODES, "myrinet", 4, 256, 0.35, 0, 0},
+};
+
+static const struct figure_anchor anchors_firehose_8[] = {
+    {"all competing threads have a similar rate", "section 5", ANCHOR_LESS, FASTEST, SLOWEST,
+     "myrinet", 2, 8, 0, 0, 0.1},
+    {"the aggregate rate decreases slowly", "section 5", ANCHOR_GROWS, ALL, 0, "myrinet", 2, 8, 0,
+     1, 0.1},
 };
 
 #define PING_WAYS                                                                                  \
     4,                                                                                             \
     {                                                                                              \
         "rdma", "triggered", "stored", "streamed"                                                  \
+    }
+#define PIN_WAYS                                                                                   \
+    3,                                                                                             \
+    {                                                                                              \
+        "firehose", "kept", "unpinned"                                                             \
+    }
+#define RATE_WAYS                                                                                  \
+    3,                                                                                             \
+    {                                                                                              \
+        "all", "slowest", "fastest"                                                                \
     }
 #define CAST_WAYS                                                                                  \
     3,                                                                                             \
@@ -119,11 +210,36 @@ static const struct figure_anchor anchors_5a[] = {
 
 const struct figure figures[] = {
     {"3b", SC17, "Half round trip, integrated NIC", "pingpong", false, PING_WAYS, integrated_3b,
-     COUNT(integrated_3b), anchors_3b, COUNT(anchors_3b), NULL},
+     COUNT(integrated_3b), anchors_3b, COUNT(anchors_3b), NULL, false, NULL, NULL},
     {"3c", SC17, "Half round trip, discrete NIC", "pingpong", false, PING_WAYS, discrete_3c,
-     COUNT(discrete_3c), anchors_3c, COUNT(anchors_3c), NULL},
+     COUNT(discrete_3c), anchors_3c, COUNT(anchors_3c), NULL, false, NULL, NULL},
     {"5a", SC17, "Broadcast along a binomial tree, until the last rank has it", "broadcast", true,
-     CAST_WAYS, broadcast_5a, COUNT(broadcast_5a), anchors_5a, COUNT(anchors_5a), NULL},
+     CAST_WAYS, broadcast_5a, COUNT(broadcast_5a), anchors_5a, COUNT(anchors_5a), NULL, false, NULL,
+     NULL},
+    {"3", FIREHOSE_SMP, "Puts of 64 KiB to a working set, M = 400 MB, MAXVICTIM = 50 MB",
+     "bench_firehose_figure", false, PIN_WAYS, firehose_3, COUNT(firehose_3), anchors_firehose_3,
+     COUNT(anchors_firehose_3), NULL, true, NULL, "MB"},
+    {"3live", FIREHOSE_SMP, "Puts of 64 KiB to a working set, with mlock", "bench_firehose_figure",
+     false, PIN_WAYS, firehose_3_live, COUNT(firehose_3_live), anchors_firehose_3_live,
+     COUNT(anchors_firehose_3_live), NULL, true, NULL, "% of M"},
+    {"7",
+     FIREHOSE_SMP,
+     "GUPS by four threads: misses of a node",
+     "bench_firehose_figure",
+     false,
+     2,
+     {"4x1", "2x2"},
+     firehose_7,
+     COUNT(firehose_7),
+     anchors_firehose_7,
+     COUNT(anchors_firehose_7),
+     NULL,
+     true,
+     "misses",
+     "MB"},
+    {"8", FIREHOSE_SMP, "Puts of 32 KiB by threads that share 8 firehoses", "bench_firehose_figure",
+     false, RATE_WAYS, firehose_8, COUNT(firehose_8), anchors_firehose_8, COUNT(anchors_firehose_8),
+     NULL, true, NULL, "threads"},
 };
 
 const size_t figure_count = COUNT(figures);

@@ -3,8 +3,9 @@
  * The registry of figures that `pinwheel reproduce` runs: what a figure shows, of which paper,
  * which program makes each of its values, what it is expected to be, and what the paper says of it.
  *
- * A value is a time. Its expectation is computed by tests/sim/reference/spin_figures.py, which does
- * not know the simulator; a test compares this table with it.
+ * A value is a time, or a number of something else (`unit`). Its expectation is computed by
+ * tests/sim/reference/spin_figures.py and firehose_figures.py, which know neither the simulator nor
+ * the library; a test compares this table with them.
  */
 #ifndef PINWHEEL_SIM_FIGURES_H
 #define PINWHEEL_SIM_FIGURES_H
@@ -15,17 +16,25 @@
 
 enum { FIGURE_WAYS = 4 };
 
-/* What is run once for each way: PROGRAM BYTES WAY, which prints a line that ends with "N ps". */
+/* What is run once for each way: PROGRAM BYTES WAY, which prints a line that ends with "N ps". A
+ * figure that is `alone` is run without `pinwheel sim`, as PROGRAM NAME RANKS BYTES WAY. */
 struct figure_row {
     const char *nic;
-    uint32_t ranks, bytes;
+    uint32_t ranks, bytes;          /* bytes: in the unit of the figure's `size` */
     bool quick;                     /* it takes no more than seconds */
-    uint64_t expected[FIGURE_WAYS]; /* ps */
+    uint64_t expected[FIGURE_WAYS]; /* ps, or the figure's unit */
 };
 
+/* What is expected of a value that there cannot be: the program prints "fails". FIGURE_OPEN:
+ * nothing is expected of the value itself, only of what the anchors say. */
+#define FIGURE_FAILS UINT64_MAX
+#define FIGURE_OPEN UINT64_C(0)
+
 enum anchor_kind {
-    ANCHOR_LESS, /* by which part a way takes less time than another */
-    ANCHOR_MORE, /* how much more of it fits into the time of another */
+    ANCHOR_LESS,   /* by which part a way takes less time than another */
+    ANCHOR_MORE,   /* how much more of it fits into the time of another */
+    ANCHOR_GROWS,  /* by which part a way takes more time than at the size `base` */
+    ANCHOR_SLOWER, /* the same, and the wanted value is the least that will do */
 };
 
 /* What the paper says of one row. */
@@ -36,6 +45,8 @@ struct figure_anchor {
     const char *nic;
     uint32_t ranks, bytes;
     double wanted;
+    uint32_t base;    /* bytes of another row */
+    double tolerance; /* 0: ANCHOR_TOLERANCE */
 };
 
 struct figure {
@@ -48,6 +59,9 @@ struct figure {
     const struct figure_anchor *anchors;
     size_t anchor_count;
     const char *why; /* why it misses, if it is known to; NULL */
+    bool alone;
+    const char *unit; /* of a value; NULL: ps */
+    const char *size; /* what `bytes` is; NULL: bytes */
 };
 
 /* A value may be off its expectation by this part, an anchor by so much. */

@@ -33,13 +33,13 @@ struct reproduce {
 
 /* ---- one value ---- */
 
-static bool find_programs(struct reproduce *r)
+static bool find_programs(struct reproduce *r, const struct figure *f)
 {
     char name[PATH_MAX];
     if (r->programs != NULL) {
         return realpath(r->programs, r->folder) != NULL;
     }
-    bool found = program_beside("examples", figures[0].program, name, sizeof(name));
+    bool found = program_beside(f->alone ? "bench" : "examples", f->program, name, sizeof(name));
     if (found) {
         *strrchr(name, '/') = '\0';
         snprintf(r->folder, sizeof(r->folder), "%s", name);
@@ -47,13 +47,23 @@ static bool find_programs(struct reproduce *r)
     return found;
 }
 
-/* Reads the number before the last " ps" of what a program has printed. */
-static bool read_time(FILE *from, uint64_t *ps)
+static const char *unit_of(const struct figure *f)
 {
-    char line[512];
+    return f->unit != NULL ? f->unit : "ps";
+}
+
+/* Reads the number before the last unit of what a program has printed. */
+static bool read_value(FILE *from, const struct figure *f, uint64_t *ps)
+{
+    char line[512], last[32];
     bool found = false;
+    snprintf(last, sizeof(last), " %s\n", unit_of(f));
     while (fgets(line, sizeof(line), from) != NULL) {
-        char *end = strstr(line, " ps\n");
+        char *end = strstr(line, last);
+        if (f->alone && strcmp(line, "fails\n") == 0) {
+            *ps = FIGURE_FAILS;
+            found = true;
+        }
         while (end != NULL && end > line && end[-1] >= '0' && end[-1] <= '9') {
             end--;
         }
@@ -63,6 +73,11 @@ static bool read_time(FILE *from, uint64_t *ps)
         }
     }
     return found;
+}
+
+static const char *size_of(const struct figure *f)
+{
+    return f->size != NULL ? f->size : "bytes";
 }
 
 /* Runs the job of a value; false after a line that says why there is none. */
@@ -76,30 +91,32 @@ static bool run_value(const struct reproduce *r, const struct figure *f,
     snprintf(ranks, sizeof(ranks), "%" PRIu32, row->ranks);
     snprintf(bytes, sizeof(bytes), "%" PRIu32, row->bytes);
     snprintf(program, sizeof(program), "%s/%s", r->folder, f->program);
-    char *argv[] = {"pinwheel",
-                    "sim",
-                    "--quiet",
-                    "-n",
-                    ranks,
-                    "--nic",
-                    (char *)row->nic,
-                    "--handler",
-                    "10ns",
-                    program,
-                    bytes,
-                    (char *)f->way[way],
-                    NULL};
+    char *simulated[] = {"pinwheel",
+                         "sim",
+                         "--quiet",
+                         "-n",
+                         ranks,
+                         "--nic",
+                         (char *)row->nic,
+                         "--handler",
+                         "10ns",
+                         program,
+                         bytes,
+                         (char *)f->way[way],
+                         NULL};
+    char *alone[] = {program, (char *)f->name, ranks, bytes, (char *)f->way[way], NULL};
     if (pipe2(ends, O_CLOEXEC) != 0) {
         fprintf(stderr, "pinwheel reproduce: pipe: %s\n", strerror(errno));
         return false;
     }
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    int rc = posix_spawn(&child, "/proc/self/exe", &actions, NULL, argv, environ);
+    int rc = posix_spawn(&child, f->alone ? program : "/proc/self/exe", &actions, NULL,
+                         f->alone ? alone : simulated, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     FILE *from = fdopen(ends[0], "re");
-    bool found = rc == 0 && from != NULL && read_time(from, ps);
+    bool found = rc == 0 && from != NULL && read_value(from, f, ps);
     if (from != NULL) {
         fclose(from);
     }
@@ -107,14 +124,16 @@ static bool run_value(const struct reproduce *r, const struct figure *f,
     }
     found = found && status == 0;
     if (!found) {
-        fprintf(stderr,
-                "pinwheel reproduce: no time of figure %s, %s, %u bytes, %u ranks: "
-                "`pinwheel sim -n %s --nic %s --handler 10ns %s %s %s` %s\n",
-                f->name, f->way[way], row->bytes, row->ranks, ranks, row->nic, program, bytes,
-                f->way[way],
-                rc != 0                                         ? strerror(rc)
-                : WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "prints none"
-                                                                : "fails");
+        const char *what = rc != 0                                         ? strerror(rc)
+                           : WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "prints none"
+                                                                           : "fails";
+        fprintf(stderr, "pinwheel reproduce: no %s of figure %s, %s, %u %s, %u ranks: `",
+                f->unit != NULL ? f->unit : "time", f->name, f->way[way], row->bytes, size_of(f),
+                row->ranks);
+        for (char **word = f->alone ? alone : simulated; *word != NULL; word++) {
+            fprintf(stderr, "%s%s", *word, word[1] != NULL ? " " : "` ");
+        }
+        fprintf(stderr, "%s\n", what);
     }
     return found;
 }
@@ -123,6 +142,12 @@ static bool run_value(const struct reproduce *r, const struct figure *f,
 
 static double off(uint64_t found, uint64_t expected)
 {
+    if (expected == FIGURE_OPEN || found == expected) {
+        return 0;
+    }
+    if (expected == FIGURE_FAILS || found == FIGURE_FAILS) {
+        return 1;
+    }
     return (double)found / (double)expected - 1;
 }
 
@@ -164,25 +189,39 @@ static bool run_figure(const struct reproduce *r, struct found *f, bool *ran)
     return true;
 }
 
-/* What an anchor's value is; NAN: its row was not run. */
-static double anchor_value(const struct found *f, const struct figure_anchor *a)
+/* The values of an anchor's row, or of the row with other bytes; NULL: it was not run. */
+static const uint64_t *anchor_row(const struct found *f, const struct figure_anchor *a,
+                                  uint32_t size)
 {
     for (size_t i = 0; i < f->figure->row_count; i++) {
         const struct figure_row *row = &f->figure->rows[i];
         if (f->ran[i] && strcmp(row->nic, a->nic) == 0 && row->ranks == a->ranks &&
-            row->bytes == a->bytes) {
-            double way = (double)f->time[i][a->way], than = (double)f->time[i][a->than];
-            return a->kind == ANCHOR_LESS ? 1 - way / than : than / way - 1;
+            row->bytes == size) {
+            return f->time[i];
         }
     }
-    return NAN;
+    return NULL;
+}
+
+/* What an anchor's value is; NAN: its row was not run. */
+static double anchor_value(const struct found *f, const struct figure_anchor *a)
+{
+    bool rows = a->kind == ANCHOR_GROWS || a->kind == ANCHOR_SLOWER;
+    const uint64_t *row = anchor_row(f, a, a->bytes);
+    const uint64_t *other = rows ? anchor_row(f, a, a->base) : row;
+    if (row == NULL || other == NULL) {
+        return NAN;
+    }
+    double way = (double)row[a->way], than = (double)other[rows ? a->way : a->than];
+    return rows ? way / than - 1 : a->kind == ANCHOR_LESS ? 1 - way / than : than / way - 1;
 }
 
 static const char *anchor_verdict(double value, const struct figure_anchor *a)
 {
-    return isnan(value)                                  ? "not run"
-           : fabs(value - a->wanted) <= ANCHOR_TOLERANCE ? "reproduced"
-                                                         : "MISSED";
+    double tolerance = a->tolerance > 0 ? a->tolerance : ANCHOR_TOLERANCE;
+    bool holds =
+        a->kind == ANCHOR_SLOWER ? value >= a->wanted : fabs(value - a->wanted) <= tolerance;
+    return isnan(value) ? "not run" : holds ? "reproduced" : "MISSED";
 }
 
 static bool reproduced(const struct found *f)
@@ -197,11 +236,20 @@ static bool reproduced(const struct found *f)
 
 /* ---- what is printed ---- */
 
+static void print_value(const struct figure *f, uint64_t value)
+{
+    if (value == FIGURE_FAILS || value == FIGURE_OPEN) {
+        printf(" %10s", value == FIGURE_FAILS ? "fails" : "-");
+    } else {
+        printf(" %10.2f", (double)value / (f->unit != NULL ? 1 : 1e3));
+    }
+}
+
 static void print_table(const struct found *f)
 {
     const struct figure *fig = f->figure;
-    printf("Figure %s of %s: %s (ns: found, expected, off)\n%-11s %6s %8s", fig->name, fig->paper,
-           fig->title, "nic", "ranks", "bytes");
+    printf("Figure %s of %s: %s (%s: found, expected, off)\n%-11s %6s %8s", fig->name, fig->paper,
+           fig->title, fig->unit != NULL ? fig->unit : "ns", "nic", "ranks", size_of(fig));
     for (int way = 0; way < fig->ways; way++) {
         printf(" %30s", fig->way[way]);
     }
@@ -214,9 +262,9 @@ static void print_table(const struct found *f)
         printf("%-11s %6" PRIu32 " %8" PRIu32, row->nic, row->ranks, row->bytes);
         for (int way = 0; way < fig->ways; way++) {
             double by = off(f->time[i][way], row->expected[way]);
-            printf(" %10.2f %10.2f %+5.1f %%%c", (double)f->time[i][way] / 1e3,
-                   (double)row->expected[way] / 1e3, 100 * by,
-                   fabs(by) > FIGURE_TOLERANCE ? '*' : ' ');
+            print_value(fig, f->time[i][way]);
+            print_value(fig, row->expected[way]);
+            printf(" %+5.1f %%%c", 100 * by, fabs(by) > FIGURE_TOLERANCE ? '*' : ' ');
         }
         printf("\n");
     }
@@ -228,8 +276,8 @@ static void print_verdict(const struct found *f)
     for (size_t i = 0; i < fig->anchor_count; i++) {
         const struct figure_anchor *a = &fig->anchors[i];
         double value = anchor_value(f, a);
-        printf("anchor: \"%s\" (%s), here %s, %" PRIu32 " ranks, %" PRIu32 " B: ", a->says,
-               a->source, a->nic, a->ranks, a->bytes);
+        printf("anchor: \"%s\" (%s), here %s, %" PRIu32 " ranks, %" PRIu32 " %s: ", a->says,
+               a->source, a->nic, a->ranks, a->bytes, fig->size != NULL ? fig->size : "B");
         if (isnan(value)) {
             printf("not run, --full does\n");
         } else {
@@ -239,10 +287,11 @@ static void print_verdict(const struct found *f)
     const struct figure_row *worst = &fig->rows[f->worst_row];
     printf(
         "figure %s: %s: %zu of %zu values within %.0f %%, the farthest %+.1f %% (%s, %s, %" PRIu32
-        " ranks, %" PRIu32 " B)%s%s\n\n",
+        " ranks, %" PRIu32 " %s)%s%s\n\n",
         fig->name, reproduced(f) ? "reproduced" : "MISSED", f->values - f->misses, f->values,
         100 * FIGURE_TOLERANCE, 100 * f->worst, fig->way[f->worst_way], worst->nic, worst->ranks,
-        worst->bytes, !reproduced(f) && fig->why != NULL ? "; " : "",
+        worst->bytes, fig->size != NULL ? fig->size : "B",
+        !reproduced(f) && fig->why != NULL ? "; " : "",
         !reproduced(f) && fig->why != NULL ? fig->why : "");
 }
 
@@ -262,8 +311,9 @@ static void print_json(struct json *j, const struct found *f)
             json_unsigned(j, "ranks", fig->rows[i].ranks);
             json_unsigned(j, "bytes", fig->rows[i].bytes);
             json_string(j, "way", fig->way[way]);
-            json_unsigned(j, "found_ps", f->time[i][way]);
-            json_unsigned(j, "expected_ps", fig->rows[i].expected[way]);
+            json_unsigned(j, fig->unit != NULL ? "found" : "found_ps", f->time[i][way]);
+            json_unsigned(j, fig->unit != NULL ? "expected" : "expected_ps",
+                          fig->rows[i].expected[way]);
             json_close_object(j);
         }
     }
@@ -286,8 +336,15 @@ static void print_json(struct json *j, const struct found *f)
 
 /* ---- the command ---- */
 
-static int reproduce_one(const struct reproduce *r, const struct figure *fig, struct json *j)
+static int reproduce_one(struct reproduce *r, const struct figure *fig, struct json *j)
 {
+    if (!find_programs(r, fig)) {
+        fprintf(stderr,
+                "pinwheel reproduce: the program %s is not where Pinwheel was built or installed: "
+                "name its folder by --programs DIR\n",
+                fig->program);
+        return 2;
+    }
     bool *ran = calloc(fig->row_count, sizeof(*ran));
     struct found f = {.figure = fig, .ran = ran};
     f.time = calloc(fig->row_count, sizeof(*f.time));
@@ -321,7 +378,7 @@ static bool is_wanted(const struct reproduce *r, const struct figure *f)
 static int list(void)
 {
     for (size_t i = 0; i < figure_count; i++) {
-        printf("%-4s %-10s %s\n", figures[i].name, figures[i].paper, figures[i].title);
+        printf("%-5s %-12s %s\n", figures[i].name, figures[i].paper, figures[i].title);
     }
     return 0;
 }
@@ -362,12 +419,6 @@ int command_reproduce(int argc, char **argv)
     }
     if (r.out != NULL && mkdir(r.out, 0777) != 0 && errno != EEXIST) {
         return args_error(&a, "--out %s: %s", r.out, strerror(errno));
-    }
-    if (!find_programs(&r)) {
-        return args_error(&a,
-                          "the program %s is not where Pinwheel was built or installed: name "
-                          "its folder by --programs DIR",
-                          figures[0].program);
     }
     struct json j = {.to = stdout};
     if (r.json) {

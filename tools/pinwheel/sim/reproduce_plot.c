@@ -25,6 +25,12 @@ static double x_of(const struct figure *f, size_t row)
     return f->by_ranks ? f->rows[row].ranks : f->rows[row].bytes;
 }
 
+/* What one of the vertical axis is. */
+static double scale(const struct figure *f)
+{
+    return f->unit != NULL ? 1 : 1e6;
+}
+
 static bool together(const struct figure *f, size_t a, size_t b)
 {
     const struct figure_row *x = &f->rows[a], *y = &f->rows[b];
@@ -47,7 +53,10 @@ static struct plot_panel panel_of(const struct found *f, const struct group *g)
             double values[] = {(double)f->time[g->row[i]][way],
                                (double)f->figure->rows[g->row[i]].expected[way]};
             for (int k = 0; k < 2; k++) {
-                double us = values[k] / 1e6;
+                if (f->time[g->row[i]][way] == FIGURE_FAILS || values[k] <= 0) {
+                    continue;
+                }
+                double us = values[k] / scale(f->figure);
                 most_y = us > most_y ? us : most_y;
                 least_y = us < least_y && us > 0 ? us : least_y;
             }
@@ -68,15 +77,24 @@ static void draw_way(struct plot *p, const struct plot_panel *panel, const struc
     char class[8], fill[24];
     snprintf(class, sizeof(class), "c%d", way);
     snprintf(fill, sizeof(fill), "mark c%d-fill", way);
+    size_t points = 0;
     for (size_t i = 0; i < g->count; i++) {
         const struct figure_row *r = &f->figure->rows[g->row[i]];
-        x[i] = x_of(f->figure, g->row[i]);
-        y[i] = (double)f->time[g->row[i]][way] / 1e6;
-        svg_circle(&p->svg, fill, plot_point(panel, x[i], (double)r->expected[way] / 1e6), 4.5);
+        uint64_t found = f->time[g->row[i]][way], expected = r->expected[way];
         plot_data(p, "%s,%" PRIu32 ",%" PRIu32 ",%s,%" PRIu64 ",%" PRIu64, r->nic, r->ranks,
-                  r->bytes, f->figure->way[way], f->time[g->row[i]][way], r->expected[way]);
+                  r->bytes, f->figure->way[way], found, expected);
+        if (found == FIGURE_FAILS) {
+            continue; /* the line ends before it */
+        }
+        x[points] = x_of(f->figure, g->row[i]);
+        y[points] = (double)found / scale(f->figure);
+        if (expected != FIGURE_OPEN && expected != FIGURE_FAILS) {
+            svg_circle(&p->svg, fill,
+                       plot_point(panel, x[points], (double)expected / scale(f->figure)), 4.5);
+        }
+        points++;
     }
-    plot_line(p, panel, class, x, y, g->count);
+    plot_line(p, panel, class, x, y, points);
     plot_key(p, class, (struct svg_point){LEFT + 150.0 * way, 76}, f->figure->way[way]);
 }
 
@@ -97,12 +115,14 @@ static int draw_group(const struct found *f, const struct group *g, const char *
     svg_text(&p.svg, "title", (struct svg_point){24, 34}, "%s", title);
     svg_text(&p.svg, "sub", (struct svg_point){24, 54}, "%s%s; lines: found, circles: expected",
              first->nic, size);
-    plot_data(&p, "nic,ranks,bytes,way,found (ps),expected (ps)");
+    plot_data(&p, "nic,ranks,%s,way,found (%s),expected (%s)",
+              fig->size != NULL ? fig->size : "bytes", fig->unit != NULL ? fig->unit : "ps",
+              fig->unit != NULL ? fig->unit : "ps");
     plot_panel(&p, &panel);
     plot_ticks_x(&p, &panel);
     plot_ticks_y(&p, &panel);
-    plot_name_x(&p, &panel, fig->by_ranks ? "ranks" : "bytes");
-    plot_name_y(&p, &panel, "time (us)");
+    plot_name_x(&p, &panel, fig->by_ranks ? "ranks" : fig->size != NULL ? fig->size : "bytes");
+    plot_name_y(&p, &panel, fig->unit != NULL ? fig->unit : "time (us)");
     for (int way = 0; way < fig->ways; way++) {
         draw_way(&p, &panel, f, g, way);
     }
