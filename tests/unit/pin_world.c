@@ -35,6 +35,11 @@ void world_close(struct world *w)
                 free(r->r.uses); /* of a node that died */
             }
         }
+        for (uint32_t j = 0; j < WORLD_GIVES; j++) {
+            if (w->node[i].giving[j]) {
+                pin_gave(&w->node[i].gives[j]); /* under way at the end, or of a node that died */
+            }
+        }
         pin_close(w->node[i].pin);
     }
     free(w);
