@@ -93,7 +93,8 @@ struct pw_firehose_ops {
 #define PW_FIREHOSE_NO_ENV 16u    /* environment variables are ignored */
 /* A thread of the library notices when memory of this node that was pinned is unmapped, mapped
  * anew, moved (mremap), advised away or forked, by userfaultfd(2), and forgets it. What the kernel
- * does not let it notice, the client must tell; a line on standard error says so. */
+ * does not let it notice, the client must tell; a line on standard error says so, and `watched` of
+ * struct pw_firehose_info. */
 #define PW_FIREHOSE_WATCH 32u
 
 /* Sizes are in bytes; a value of 0 stands for the default in brackets. */
@@ -121,7 +122,13 @@ struct pw_firehose_info {
     uint64_t firehoses;                     /* f: units that may be pinned at each peer */
     uint64_t max_local_pin, max_remote_pin; /* bytes of one request */
     uint64_t max_local_regions, max_remote_regions;
+    /* What the library notices by itself (PW_FIREHOSE_WATCHED_...); pw_firehose_limits() says 0. */
+    unsigned watched;
 };
+
+/* unmapped, moved and advised memory; fork(), which the kernel tells only with CAP_SYS_PTRACE */
+#define PW_FIREHOSE_WATCHED_MEMORY 1u
+#define PW_FIREHOSE_WATCHED_FORK 2u
 
 struct pw_firehose_counts {
     uint64_t pin, hit, pending, miss, try_hit, try_miss, partial_hit, partial_miss, release;

@@ -269,11 +269,11 @@ int pw_firehose_init(const struct pw_firehose_config *config, struct pw_firehose
         free(f);
         return rc;
     }
+    if (f->config.flags & PW_FIREHOSE_WATCH) {
+        limits.watched = firehose_watch_open(f);
+    }
     if (info != NULL) {
         *info = limits;
-    }
-    if (f->config.flags & PW_FIREHOSE_WATCH) {
-        firehose_watch_open(f);
     }
     *out = f;
     return 0;

@@ -119,7 +119,8 @@ int firehose_take_revoke(struct pw_firehose *f, unsigned node, const struct pin_
 void firehose_forget_free(struct pw_firehose *f);
 
 /* watch.c */
-void firehose_watch_open(struct pw_firehose *f);
+/* Starts the watcher; returns what it notices (PW_FIREHOSE_WATCHED_...). */
+unsigned firehose_watch_open(struct pw_firehose *f);
 /* Registers memory, which is going to be pinned, for the events of the watcher, if there is one. */
 void firehose_watch(struct pw_firehose *f, const struct pw_firehose_region *regions, size_t n);
 void firehose_watch_close(struct pw_firehose *f);

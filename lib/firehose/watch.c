@@ -115,15 +115,17 @@ static void *run(void *argument)
     }
 }
 
-void firehose_watch_open(struct pw_firehose *f)
+unsigned firehose_watch_open(struct pw_firehose *f)
 {
     struct watch *w = calloc(1, sizeof(*w));
+    unsigned watched = PW_FIREHOSE_WATCHED_MEMORY | PW_FIREHOSE_WATCHED_FORK;
     int rc = -ENOMEM;
     if (w != NULL) {
         w->table = f;
         w->stop = eventfd(0, EFD_CLOEXEC);
         w->events = rc = open_events(wanted | UFFD_FEATURE_EVENT_FORK);
         if (rc == -EPERM && (w->events = rc = open_events(wanted)) >= 0) {
+            watched = PW_FIREHOSE_WATCHED_MEMORY;
             fprintf(stderr, "firehose: without CAP_SYS_PTRACE the kernel does not tell of fork(): "
                             "call pw_firehose_forget() after it\n");
         }
@@ -131,7 +133,7 @@ void firehose_watch_open(struct pw_firehose *f)
     }
     if (rc == 0) {
         f->watch = w;
-        return;
+        return watched;
     }
     fprintf(
         stderr,
@@ -143,6 +145,7 @@ void firehose_watch_open(struct pw_firehose *f)
         sys_close(w->stop);
         free(w);
     }
+    return 0;
 }
 
 void firehose_watch(struct pw_firehose *f, const struct pw_firehose_region *regions, size_t n)
