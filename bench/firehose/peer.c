@@ -109,18 +109,35 @@ static int send(void *client, unsigned node, const void *bytes, size_t length)
     return 0;
 }
 
+/* The bytes of the first region and of those that follow it in memory, whose number is *joined: one
+ * call locks them all. */
+static size_t join(const struct pw_firehose_region *regions, size_t count, size_t *joined)
+{
+    size_t length = regions[0].len;
+    for (*joined = 1; *joined < count && regions[*joined].addr == regions[0].addr + length;
+         ++*joined) {
+        length += regions[*joined].len;
+    }
+    return length;
+}
+
+static void unlock(const struct pw_firehose_region *regions, size_t count)
+{
+    for (size_t i = 0, n; i < count; i += n) {
+        size_t length = join(&regions[i], count - i, &n);
+        munlock((void *)(uintptr_t)regions[i].addr, length);
+    }
+}
+
 int peer_move(void *client, const struct pw_firehose_region *unpins, size_t unpin_count,
               struct pw_firehose_region *pins, size_t pin_count)
 {
-    for (size_t i = 0; i < unpin_count; i++) {
-        munlock((void *)(uintptr_t)unpins[i].addr, unpins[i].len);
-    }
-    for (size_t i = 0; i < pin_count; i++) {
-        if (mlock((void *)(uintptr_t)pins[i].addr, pins[i].len) != 0) {
+    unlock(unpins, unpin_count);
+    for (size_t i = 0, n; i < pin_count; i += n) {
+        size_t length = join(&pins[i], pin_count - i, &n);
+        if (mlock((void *)(uintptr_t)pins[i].addr, length) != 0) {
             int error = -errno;
-            while (i-- > 0) {
-                munlock((void *)(uintptr_t)pins[i].addr, pins[i].len);
-            }
+            unlock(pins, i + n); /* mlock() may have locked some of the range */
             return error;
         }
     }

@@ -253,6 +253,7 @@ static void after_removal(void **state)
 
 struct worker {
     pthread_t id;
+    unsigned number;
     struct registrations *r;
     uint64_t random;
     unsigned refused, again;
@@ -266,7 +267,8 @@ static void *work(void *argument)
         char *start[2];
         unsigned n = 0;
         while (n < 2) {
-            start[n] = net.memory + splitmix_below(&w->random, PAGES) * PAGE;
+            /* pages are shared, bytes are not */
+            start[n] = net.memory + splitmix_below(&w->random, PAGES) * PAGE + w->number * 64;
             int rc = registration_take(w->r, start[n], 64, &use[n]);
             if (rc == -EAGAIN) {
                 w->again++;
@@ -291,7 +293,7 @@ static void threads(void **state)
     struct worker w[THREADS];
     struct registrations *r = open_cache();
     for (unsigned i = 0; i < THREADS; i++) {
-        w[i] = (struct worker){.r = r, .random = i};
+        w[i] = (struct worker){.r = r, .number = i, .random = i};
         assert_int_equal(pthread_create(&w[i].id, NULL, work, &w[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++) {
