@@ -29,6 +29,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* Labelled points, at which the kill tests end or stop a process (tests/rma/kill.c). */
+#ifdef PINWHEEL_KILL_POINTS
+void kill_point(const char *label);
+#define KILL_POINT(label) kill_point(label)
+#else
+#define KILL_POINT(label) ((void)0)
+#endif
+
 enum { COUNTERS = 16, IN_FLIGHT = 1024, TOLD = 8192 };
 enum { LARGEST_ELEMENT = 32, ATOMIC_MOST = 4096 }; /* bytes; of an atomic message */
 enum { EVENTS = 2 * (COUNTERS * IN_FLIGHT + TOLD) };

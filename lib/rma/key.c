@@ -71,6 +71,7 @@ int pw_rma_key_open(struct pw_rma *rma, const void *bytes, size_t size, struct p
         return -ENOMEM;
     }
     pthread_mutex_lock(&rma->lock);
+    KILL_POINT("rma-key");
     peers_reap(rma);
     struct pw_rma_peer *peer = peer_get(rma, is.incarnation);
     if (peer != NULL) {

@@ -169,6 +169,7 @@ static void file(struct notices *n, struct pw_rma_region *region, const ptl_even
                                   .get = event->type == PTL_EVENT_GET,
                                   .offset = event->remote_offset,
                                   .length = event->mlength}};
+    KILL_POINT("rma-notice");
     *region->newest = one;
     region->newest = &one->next;
     n->waiting++;
@@ -231,6 +232,7 @@ bool notices_take(struct pw_rma_region *region, const struct pw_notice *wanted,
                 region->newest = at;
             }
             drop(region->rail->notices, one);
+            KILL_POINT("rma-noticed");
             return true;
         }
     }

@@ -78,6 +78,7 @@ static void take(void *owner, const ptl_event_t *event)
         failed(request != NULL ? request->counter : &rail->counters[peer->number % COUNTERS], true);
     }
     if (request != NULL) {
+        KILL_POINT("rma-told");
         atomic_fetch_sub(&rail->told, 1);
         atomic_fetch_sub(&request->parts, 1);
     }
@@ -191,6 +192,7 @@ int operation_message(struct operation *o)
         rc = room_to_tell(rail);
     }
     uint64_t n = atomic_fetch_add(&c->issued, 1) + 1;
+    KILL_POINT("rma-counted");
     if (rc == 0 && n > IN_FLIGHT &&
         n - IN_FLIGHT > atomic_load_explicit(&c->over, memory_order_relaxed)) {
         /* A message waits only for such as were begun before it. */
@@ -222,6 +224,7 @@ void operation_failed(struct operation *o, int code)
 
 void operation_begun(struct operation *o)
 {
+    KILL_POINT("rma-begun");
     if (o->request != NULL) {
         atomic_fetch_sub(&o->request->parts, 1);
     }
@@ -264,6 +267,7 @@ int pw_rma_wait(struct pw_rma_request *request)
 static int counter_flush(struct rail *rail, struct counter *c)
 {
     atomic_store(&c->lent, false);
+    KILL_POINT("rma-flush");
     return counter_wait(rail, c, atomic_load(&c->issued));
 }
 

@@ -34,6 +34,7 @@ int queue_event(struct queue *q, ptl_time_t wait, take_event *take, void *owner)
     unsigned which;
     q->polled = true;
     pthread_mutex_unlock(&q->lock);
+    KILL_POINT("rma-polls");
     int rc = wait == 0                  ? PtlEQGet(q->eq, &event)
              : wait == PTL_TIME_FOREVER ? PtlEQWait(q->eq, &event)
                                         : PtlEQPoll(&q->eq, 1, wait, &event, &which);

@@ -77,6 +77,7 @@ static bool region_unlink(struct pw_rma_region *r)
             if (PtlMEUnlink(r->entries[kind]) == PTL_IN_USE) {
                 all = false;
             } else {
+                KILL_POINT("rma-half-gone");
                 r->entries[kind] = PTL_INVALID_HANDLE;
             }
         }
@@ -88,6 +89,7 @@ static bool region_unlink(struct pw_rma_region *r)
 static int region_entries(struct pw_rma_region *r)
 {
     int rc = region_entry(r, ENTRY_PLAIN);
+    KILL_POINT("rma-half-registered");
     if (rc == 0 && (r->access & PW_RMA_PAIRS) != 0) {
         rc = region_entry(r, ENTRY_PAIRS);
     }
