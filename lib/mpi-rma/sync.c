@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Instances of the engine, and the call in progress. */
+#include "inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int sync_init(struct sync *s, const struct sync_ops *ops, void *client, uint64_t *shared,
+              uint32_t rank, uint32_t size, uint32_t id)
+{
+    memset(s, 0, sizeof(*s));
+    s->ops = ops;
+    s->client = client;
+    s->shared = shared;
+    s->rank = rank;
+    s->size = size;
+    s->master = id % size;
+    s->random = (uint64_t)id << 32 | rank;
+    s->agreement = calloc(1, sizeof(*s->agreement));
+    return s->agreement != NULL ? 0 : -ENOMEM;
+}
+
+void sync_fini(struct sync *s)
+{
+    free(s->agreement);
+    free(s->credits);
+}
+
+bool sync_poll(struct sync *s)
+{
+    meet_go_on(s);
+    pscw_go_on(s);
+    return s->step != STEP_NONE;
+}
+
+int sync_error(const struct sync *s)
+{
+    return s->error;
+}
+
+void sync_failed(struct sync *s, int error)
+{
+    if (s->step != STEP_NONE) {
+        sync_did(s, error);
+    }
+}
+
+void sync_answer(struct sync *s, uint64_t value)
+{
+    lock_answer(s, value);
+}
