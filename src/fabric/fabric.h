@@ -200,6 +200,8 @@ struct fabric_upcalls {
     void (*take_lock)(struct nic *);
     /* Something has happened in virtual time: the NIC does all that can be done now. */
     void (*happened)(struct nic *);
+    /* How many requests have come, and how many of these no entry took. */
+    void (*tally)(struct nic *, uint64_t *requests, uint64_t *dropped);
 };
 
 struct fabric_setup {

@@ -385,7 +385,8 @@ static bool needs(struct nic_peer *p)
         .peer_up = peer_up, .peer_down = peer_down, .rx_new = rx_new, .rx_free = rx_free,          \
         .rx_short = (short_cut), .rx_header = rx_header, .rx_packet = rx_packet,                   \
         .rx_done = rx_done, .sent = sent, .expects = expects, .needs = needs, .lock = nic_step_in, \
-        .unlock = nic_step_out, .time_used = timed_used, .give_lock = timed_give, .take_lock = timed_take, .happened = timed_happened,               \
+        .unlock = nic_step_out, .time_used = timed_used, .give_lock = timed_give,                  \
+        .take_lock = timed_take, .happened = timed_happened, .tally = timed_tally,                 \
     }
 
 const struct fabric_upcalls nic_upcalls = UPCALLS(plain_short);

@@ -57,6 +57,22 @@ void timed_happened(struct nic *nic)
     }
 }
 
+void timed_tally(struct nic *nic, uint64_t *requests, uint64_t *dropped)
+{
+    static const int refused[] = {PTL_SR_DROP_COUNT, PTL_SR_PERMISSION_VIOLATIONS,
+                                  PTL_SR_OPERATION_VIOLATIONS};
+    const struct nic_stats *page = nic->stats;
+    *requests = *dropped = 0;
+    for (unsigned i = 0; page != NULL && i < STATS_MOVEMENTS; i++) {
+        *requests += page->received[i];
+    }
+    for (unsigned kind = 0; page != NULL && kind < STATS_KINDS; kind++) {
+        for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+            *dropped += page->registers[kind][refused[i]];
+        }
+    }
+}
+
 void timed_give(struct nic *nic)
 {
     nic_unlock(nic);

@@ -20,6 +20,7 @@ bool timed_told(struct rx *rx);
 /* The upcalls of a fabric in virtual time. */
 void timed_used(struct nic *nic);
 void timed_happened(struct nic *nic);
+void timed_tally(struct nic *nic, uint64_t *requests, uint64_t *dropped);
 void timed_give(struct nic *nic);
 void timed_take(struct nic *nic);
 /* Of a program: timed_now() is its time in picoseconds, in or out of a simulation. Out of one the

@@ -176,11 +176,11 @@ static void await_end(pid_t pid)
 /* The record of another process of the rank; NULL: it is none. */
 static struct sim_rank *find_other(pid_t pid)
 {
-    struct sim_segment *s = virtual_clock->segment;
+    const struct sim_segment *s = virtual_clock->segment;
     uint32_t host = sim_host(s, virtual_clock->rank);
     for (uint32_t i = 0; i <= s->processes; i++) {
-        struct sim_rank *r = &s->rank[i == s->processes ? host : sim_child(s, host) + i];
-        if (r != virtual_clock->me && atomic_load(&r->taken) != 0 &&
+        struct sim_rank *r = sim_place(s, i == s->processes ? host : sim_child(s, host) + i);
+        if (r != virtual_clock->shared && atomic_load(&r->taken) != 0 &&
             atomic_load(&r->pid) == (uint32_t)pid) {
             return r;
         }
@@ -196,7 +196,7 @@ static void note_signal(struct sim_rank *other, int signal)
     } else if (signal == SIGCONT) {
         atomic_store(&other->stopped, 0);
     } else {
-        other->signal = (uint32_t)signal;
+        atomic_store(&other->signal, (uint32_t)signal);
     }
 }
 

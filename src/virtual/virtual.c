@@ -132,7 +132,7 @@ void virtual_step_in(struct sim_task *self)
 /* Notes that something came from outside of the simulation, at no virtual time. */
 static void note_outside(const char *what)
 {
-    struct sim_rank *r = virtual_clock->me;
+    struct sim_record *r = virtual_clock->me;
     if (r->outside_of[0] == '\0' && what != NULL) {
         snprintf(r->outside_of, sizeof(r->outside_of), "%s", what);
     }

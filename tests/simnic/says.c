@@ -130,7 +130,7 @@ static void empty(void)
     print(took(take));
 }
 
-static const struct sim_rank *record(uint32_t rank)
+static const struct sim_figures *figures(uint32_t rank)
 {
     const char *path = getenv(SIM_VARIABLE);
     int fd = path != NULL ? open(path, O_RDONLY) : -1;
@@ -139,13 +139,13 @@ static const struct sim_rank *record(uint32_t rank)
         return NULL;
     }
     const struct sim_segment *at = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    return at != MAP_FAILED ? &at->rank[rank] : NULL;
+    return at != MAP_FAILED ? &sim_place(at, rank)->figures : NULL;
 }
 
 static void phases(struct start *s)
 {
-    const struct sim_rank *r = record(s->rank);
-    if (r == NULL) {
+    const struct sim_figures *f = figures(s->rank);
+    if (f == NULL) {
         exit(1);
     }
     PtlSimCompute(1);
@@ -168,10 +168,11 @@ static void phases(struct start *s)
         PtlSimCompute(1);
     }
     PtlSimMark(NULL);
-    for (uint32_t i = 0; i < r->phases; i++) {
-        struct sim_taken t = sim_phase_taken(r, i);
-        if (i < 3 || i >= r->phases - 2) {
-            printf("%s: %llu %llu %llu\n", r->phase[i].name, (unsigned long long)r->phase[i].begun,
+    PtlSimFence(); /* what it has counted is shown when its turn is over */
+    for (uint32_t i = 0; i < f->phases; i++) {
+        struct sim_taken t = sim_phase_taken(f, 0, i);
+        if (i < 3 || i >= f->phases - 2) {
+            printf("%s: %llu %llu %llu\n", f->phase[i].name, (unsigned long long)f->phase[i].begun,
                    (unsigned long long)t.time, (unsigned long long)t.messages);
         }
     }

@@ -15,7 +15,7 @@ uint64_t sim_memory_take(struct sim_clock *c, uint64_t at, uint64_t bytes)
     uint64_t begin = at > c->memory_free ? at : c->memory_free;
     uint64_t taken = sim_bytes_ps(bytes, sim_machine(c)->host_byte);
     c->memory_free = begin + taken;
-    c->me->counts.memory += taken;
+    c->figures.counts.memory += taken;
     return begin;
 }
 

@@ -6,34 +6,34 @@
 #include <string.h>
 
 /* The place of a phase, which it gets when it first begins. */
-static uint32_t find(struct sim_rank *r, const char *name)
+static uint32_t find(struct sim_figures *f, const char *name)
 {
     uint32_t i = 0;
-    while (i < r->phases && strncmp(r->phase[i].name, name, SIM_NAME - 1) != 0) {
+    while (i < f->phases && strncmp(f->phase[i].name, name, SIM_NAME - 1) != 0) {
         i++;
     }
-    if (i < SIM_PHASES - 1 && i == r->phases) {
-        snprintf(r->phase[i].name, SIM_NAME, "%s", name);
-        r->phases++;
-    } else if (i == r->phases || i == SIM_PHASES - 1) {
+    if (i < SIM_PHASES - 1 && i == f->phases) {
+        snprintf(f->phase[i].name, SIM_NAME, "%s", name);
+        f->phases++;
+    } else if (i == f->phases || i == SIM_PHASES - 1) {
         i = SIM_PHASES - 1;
-        memcpy(r->phase[i].name, "(others)", sizeof("(others)"));
-        r->phases = SIM_PHASES;
+        memcpy(f->phase[i].name, "(others)", sizeof("(others)"));
+        f->phases = SIM_PHASES;
     }
     return i;
 }
 
-void sim_mark(struct sim_rank *r, uint64_t now, const char *name)
+void sim_mark(struct sim_figures *f, uint64_t now, const char *name)
 {
-    struct sim_taken taken = sim_taken(r, now);
-    if (r->phase_open != 0) {
-        sim_taken_add(&r->phase[(r->phase_open - 1) % SIM_PHASES].taken, &r->phase_began, &taken);
+    struct sim_taken taken = sim_taken(f, now);
+    if (f->phase_open != 0) {
+        sim_taken_add(&f->phase[(f->phase_open - 1) % SIM_PHASES].taken, &f->phase_began, &taken);
     }
-    r->phase_open = 0;
+    f->phase_open = 0;
     if (name != NULL && name[0] != '\0') {
-        uint32_t i = find(r, name);
-        r->phase[i].first = r->phase[i].begun++ == 0 ? now : r->phase[i].first;
-        r->phase_began = taken;
-        r->phase_open = i + 1;
+        uint32_t i = find(f, name);
+        f->phase[i].first = f->phase[i].begun++ == 0 ? now : f->phase[i].first;
+        f->phase_began = taken;
+        f->phase_open = i + 1;
     }
 }

@@ -10,12 +10,12 @@
 
 /* sim_mark() ends the open phase of a rank at a time, and begins the one of that name; NULL or "":
  * none. */
-void sim_mark(struct sim_rank *r, uint64_t now, const char *name);
+void sim_mark(struct sim_figures *f, uint64_t now, const char *name);
 
 /* sim_taken() is what a rank has taken until a time. */
-static inline struct sim_taken sim_taken(const struct sim_rank *r, uint64_t now)
+static inline struct sim_taken sim_taken(const struct sim_figures *f, uint64_t now)
 {
-    const struct sim_counts *c = &r->counts;
+    const struct sim_counts *c = &f->counts;
     struct sim_taken t = {.time = now,
                           .messages = c->messages,
                           .packets = c->packets,
@@ -49,13 +49,14 @@ static inline void sim_taken_add(struct sim_taken *sum, const struct sim_taken *
 }
 
 /* sim_phase_taken() is what was taken in a phase, of `phases` (at most SIM_PHASES), for reports:
- * the open one lasts until the rank's `now`, which is that of its last turn. */
-static inline struct sim_taken sim_phase_taken(const struct sim_rank *r, uint32_t i)
+ * the open one lasts until `now`, which is that of the rank's last turn. */
+static inline struct sim_taken sim_phase_taken(const struct sim_figures *f, uint64_t now,
+                                               uint32_t i)
 {
-    struct sim_taken sum = r->phase[i].taken;
-    if (r->phase_open == i + 1 && r->now > r->phase_began.time) {
-        struct sim_taken end = sim_taken(r, r->now);
-        sim_taken_add(&sum, &r->phase_began, &end);
+    struct sim_taken sum = f->phase[i].taken;
+    if (f->phase_open == i + 1 && now > f->phase_began.time) {
+        struct sim_taken end = sim_taken(f, now);
+        sim_taken_add(&sum, &f->phase_began, &end);
     }
     return sum;
 }

@@ -8,7 +8,7 @@
 
 static struct sim_counts *counts(const struct sim_fabric *f)
 {
-    return &f->clock->me->counts;
+    return &f->clock->figures.counts;
 }
 
 /* Counts one who has waited, or will have, beside so many others. */
@@ -20,23 +20,23 @@ static void waited(struct sim_queue *q, uint64_t ps, uint64_t waiting)
 
 /* ---- spans ---- */
 
-/* A span is whole before it is counted: whoever reads the memory of a dead rank sees no other. */
 static void note(struct sim_clock *c, const struct sim_span *s)
 {
     const struct sim_segment *segment = c->segment;
-    struct sim_rank *me = c->me;
-    if (me->spans == segment->spans || c->rank >= segment->ranks) { /* a child's are left out */
-        me->spans_missed += segment->spans != 0;
+    struct sim_figures *f = &c->figures;
+    if (f->spans == segment->spans || c->rank >= segment->ranks) { /* a child's are left out */
+        f->spans_missed += segment->spans != 0;
         return;
     }
-    sim_spans_of(segment, c->rank)[me->spans] = *s;
-    __atomic_store_n(&me->spans, me->spans + 1, __ATOMIC_RELEASE);
+    struct sim_span *to = &sim_spans_of(segment, c->rank)[f->spans++];
+    memcpy(to, s, sizeof(*s));
+    f->spans_sum = sim_sum_span(f->spans_sum, s);
 }
 
 void note_host(struct sim_clock *c, enum sim_span_what what, uint64_t ps)
 {
     uint64_t begin = c->now + c->debt;
-    c->me->counts.host += ps;
+    c->figures.counts.host += ps;
     note(c, &(struct sim_span){.begin = begin, .end = begin + ps, .what = what});
 }
 

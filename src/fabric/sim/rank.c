@@ -14,11 +14,10 @@
 #include "base/mutex.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "fabric/sim/share.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 enum { MUTEX_PS = 1000000 }; /* between two looks at a mutex of the library */
 enum { CROWD = 1000000, CROWD_STATUS = 3 };
@@ -88,63 +87,89 @@ void sim_clock_happen(struct sim_clock *c)
     c->last_lead = c->lead;
 }
 
+static void take_packets(struct sim_clock *c)
+{
+    const struct sim_packet *in = c->shared->in;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < c->me->in_count; i++) {
+        sum = in[i].bytes <= SIM_PACKET ? sim_sum_packet(sum, &in[i]) : sum + 1;
+    }
+    if (sum != c->me->in_sum) {
+        sim_share_spoiled(c->segment, c->rank, "a packet that has come");
+    }
+    uint64_t lead = c->lead;
+    for (uint32_t i = 0; i < c->me->in_count && c->take != NULL; i++) {
+        c->take(c->taker, &in[i]);
+    }
+    c->lead = lead; /* each packet had its own */
+    c->me->in_count = 0;
+    c->me->in_sum = 0;
+}
+
 /* ---- turns ---- */
 
 /* The next one runs now; if there is none the coordinator looks whether all are idle. */
-static void run_others(struct sim_clock *c)
+static void run_others(const struct sim_clock *c)
 {
-    if (sim_next(c->segment)) {
+    struct sim_board *b = sim_board(c->segment);
+    if (sim_next(b, sim_places(c->segment))) {
         return;
     }
-    atomic_fetch_add(&c->segment->came, 1);
-    futex_wake(&c->segment->came);
+    atomic_fetch_add(&b->came, 1);
+    futex_wake(&b->came);
 }
 
 static void await_turn(struct sim_clock *c)
 {
-    struct sim_rank *me = c->me;
+    _Atomic uint32_t *word = &sim_board(c->segment)->turn[c->rank];
+    uint64_t serial = c->me->serial;
     for (;;) {
-        uint32_t turn = atomic_load(&me->turn);
+        uint32_t turn = atomic_load(word);
         if (turn == SIM_RUN) {
             break;
         }
-        if (futex_wait_signal(&me->turn, turn)) {
+        if (futex_wait_signal(word, turn)) {
             c->running->interrupted = true;
         }
     }
-    c->until = me->until;
-    c->now = me->not_before > c->now ? me->not_before : c->now;
-    uint64_t lead = c->lead;
-    for (uint32_t i = 0; i < me->in_count && c->take != NULL; i++) {
-        c->take(c->taker, &me->in[i]);
+    if (!sim_share_read(c->shared, c->me) || c->me->serial != serial + 1) {
+        sim_share_spoiled(c->segment, c->rank, "its turn");
     }
-    me->in_count = 0;
-    c->lead = lead; /* each packet had its own */
+    c->has_turn = true;
+    c->until = c->me->until;
+    c->now = c->me->not_before > c->now ? c->me->not_before : c->now;
+    take_packets(c);
+}
+
+static void give_turn(struct sim_clock *c)
+{
+    sim_share_show(c);
+    c->has_turn = false;
+    atomic_store(&sim_board(c->segment)->turn[c->rank], SIM_IDLE);
+    run_others(c);
 }
 
 void sim_clock_hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
 {
-    struct sim_rank *me = c->me;
+    struct sim_record *me = c->me;
     me->now = c->now;
     me->lead = c->lead;
     me->next = next;
     me->waits = why;
     me->silence = why == SIM_POLLS ? c->now - c->last : 0;
-    atomic_store(&me->turn, SIM_IDLE);
-    run_others(c);
+    give_turn(c);
     await_turn(c);
 }
 
 void sim_clock_stop(struct sim_clock *c, void (*stop)(void))
 {
-    struct sim_rank *me = c->me;
+    struct sim_record *me = c->me;
     me->now = me->next = c->now;
     me->lead = c->lead;
     me->stirs++;
     me->stirred = c->now;
-    atomic_store(&me->stopped, 1);
-    atomic_store(&me->turn, SIM_IDLE);
-    run_others(c);
+    atomic_store(&c->shared->stopped, 1);
+    give_turn(c);
     stop();
     await_turn(c);
 }
@@ -154,15 +179,17 @@ struct sim_packet *sim_clock_packet(struct sim_clock *c)
     if (c->me->out_count == SIM_PACKETS) {
         sim_clock_hand_over(c, c->now, (enum sim_wait)c->me->waits);
     }
-    struct sim_packet *p = &c->me->out[c->me->out_count++];
+    struct sim_packet *p = &c->shared->out[c->me->out_count];
     memset(p, 0, offsetof(struct sim_packet, data));
     return p;
 }
 
 /* An answer may come as soon as the network lets it: a rank that ran far ahead goes no further. */
-void sim_clock_sent(struct sim_clock *c, uint64_t time)
+void sim_clock_sent(struct sim_clock *c, const struct sim_packet *p)
 {
-    uint64_t answer = time + c->segment->lookahead;
+    uint64_t answer = p->time + c->segment->lookahead;
+    c->me->out_count++;
+    c->me->out_sum = sim_sum_packet(c->me->out_sum, p);
     c->until = answer < c->until ? answer : c->until;
 }
 
@@ -193,7 +220,7 @@ void sim_clock_look(struct sim_clock *c)
     c->skips = c->looks >= SIM_LOOKS && sim_machine(c)->no_skip == 0;
     if (!c->skips) {
         c->looks++;
-        c->me->counts.looks++;
+        c->figures.counts.looks++;
         c->debt += sim_machine(c)->look;
     }
 }
@@ -212,7 +239,7 @@ void sim_clock_skip(struct sim_clock *c)
     sim_clock_pass(c, start + SIM_SKIP, SIM_POLLS);
     uint64_t passed = c->now > start ? c->now - start : 0, beyond = passed % look;
     c->debt += passed == 0 || beyond != 0 ? look - beyond : 0;
-    c->me->counts.skipped += passed;
+    c->figures.counts.skipped += passed;
     sim_clock_settle(c);
     c->looks = c->last > start ? 0 : SIM_LOOKS;
 }
@@ -223,7 +250,7 @@ static void no_event(void *arg)
 
 void sim_clock_fence(struct sim_clock *c)
 {
-    struct sim_rank *me = c->me;
+    struct sim_record *me = c->me;
     sim_clock_settle(c);
     uint64_t fences = me->fences;
     me->fence = c->now;
@@ -245,10 +272,14 @@ static bool others; /* it is the preloaded library's, which leaves, too */
 
 void sim_clock_leave(struct sim_clock *c)
 {
-    if (atomic_load(&c->me->pid) == (uint32_t)getpid()) {
-        c->me->now = c->now;
-        c->me->lead = c->lead;
-        atomic_store(&c->me->left, 1);
+    if (atomic_load(&c->shared->pid) == (uint32_t)getpid()) {
+        if (c->has_turn) {
+            c->me->now = c->now;
+            c->me->lead = c->lead;
+            sim_share_show(c);
+            c->has_turn = false;
+        }
+        atomic_store(&c->shared->left, SIM_LEFT);
         run_others(c);
     }
 }
@@ -260,27 +291,6 @@ static __attribute__((destructor)) void leave(void)
     }
 }
 
-static struct sim_segment *map_segment(const char *path)
-{
-    int fd = sys_open(path, O_RDWR | O_CLOEXEC, 0);
-    struct stat s;
-    void *at = MAP_FAILED;
-    if (fd >= 0 && fstat(fd, &s) == 0 && (size_t)s.st_size > sizeof(struct sim_segment)) {
-        at = mmap(NULL, (size_t)s.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    }
-    if (fd >= 0) {
-        sys_close(fd);
-    }
-    if (at == MAP_FAILED || ((struct sim_segment *)at)->magic != SIM_MAGIC) {
-        log_line(LOG_ERROR,
-                 "cannot join the simulated job of " SIM_VARIABLE "=%s: it is over, or of another "
-                 "version of Pinwheel: start the program by `pinwheel sim`",
-                 path);
-        return NULL;
-    }
-    return at;
-}
-
 /* The clock of the preloaded library, if there is that. */
 static struct sim_clock *preloaded(void)
 {
@@ -288,7 +298,15 @@ static struct sim_clock *preloaded(void)
     struct sim_clock *(*clock)(void);
     memcpy(&clock, &found, sizeof(clock));
     struct sim_clock *c = clock != NULL ? clock() : NULL;
-    return c != NULL && c->version == SIM_CLOCK_VERSION && c->bytes == sizeof(*c) ? c : NULL;
+    if (c != NULL && (c->version != SIM_CLOCK_VERSION || c->bytes != sizeof(*c))) {
+        log_line(LOG_ERROR,
+                 "the library that `pinwheel sim` preloads has a clock of version %c, and this "
+                 "program's one of version %c: use the `pinwheel` and the library of one "
+                 "installation; the program ends",
+                 (char)(c->version >> 56), (char)(SIM_CLOCK_VERSION >> 56));
+        SYS_CALL(SYS_exit_group, 1);
+    }
+    return c;
 }
 
 /* Another thread has a mutex while time passes for it. Threads that are not simulated, the
@@ -318,48 +336,63 @@ struct sim_clock *sim_clock_join(void)
 }
 
 /* This process is the rank that its environment names; or, if that has another process, one that
- * was forked there, or a new one. */
-static struct sim_rank *find_place(struct sim_segment *s, uint32_t rank, uint32_t pid)
+ * was forked there, or a new one. `again`: it was that before. UINT32_MAX: it is none of the job.
+ */
+static uint32_t own_place(struct sim_segment *s, uint32_t rank, uint32_t pid, bool *again)
 {
-    uint32_t nobody = 0;
-    if (atomic_compare_exchange_strong(&s->rank[rank].pid, &nobody, pid) || nobody == pid) {
-        return &s->rank[rank];
+    uint32_t nobody = 0, child = sim_child(s, rank);
+    *again = !atomic_compare_exchange_strong(&sim_place(s, rank)->pid, &nobody, pid);
+    if (!*again || nobody == pid) {
+        return rank;
     }
-    for (uint32_t i = sim_child(s, rank); i < sim_child(s, rank) + s->processes; i++) {
-        if (atomic_load(&s->rank[i].taken) != 0 && atomic_load(&s->rank[i].pid) == pid) {
-            return &s->rank[i];
+    for (uint32_t i = child; i < child + s->processes; i++) {
+        if (atomic_load(&sim_place(s, i)->taken) != 0 &&
+            atomic_load(&sim_place(s, i)->pid) == pid) {
+            return i;
         }
     }
-    return NULL;
+    return UINT32_MAX;
+}
+
+/* Counts on from where the process before it, or this one's last program, was. */
+static void take_place(struct sim_clock *c, uint32_t place)
+{
+    c->rank = place;
+    c->shared = sim_place(c->segment, place);
+    memcpy(&c->figures, &c->shared->figures, sizeof(c->figures));
+    if (c->me->figures_sum != 0 && c->me->figures_sum != sim_sum_figures(&c->figures)) {
+        sim_share_spoiled(c->segment, place, "its figures");
+    }
 }
 
 struct sim_clock *sim_clock_make(bool *again)
 {
     const char *path = getenv(SIM_VARIABLE), *rank = getenv("PMI_RANK");
-    struct sim_segment *s = path != NULL && rank != NULL ? map_segment(path) : NULL;
+    unsigned long number = rank != NULL ? strtoul(rank, NULL, 10) : 0;
+    struct sim_segment *s = path != NULL && rank != NULL ? sim_share_map(path, number) : NULL;
     struct sim_clock *c = s != NULL ? calloc(1, sizeof(*c)) : NULL;
     if (c == NULL) {
         return NULL;
     }
-    unsigned long number = strtoul(rank, NULL, 10);
-    if (number >= s->ranks) {
-        log_line(LOG_ERROR, "PMI_RANK=%s is no rank of the simulated job, which has %u", rank,
-                 s->ranks);
-        free(c);
-        return NULL;
-    }
-    c->me = find_place(s, (uint32_t)number, (uint32_t)getpid());
-    if (c->me == NULL) {
+    uint32_t place = own_place(s, (uint32_t)number, (uint32_t)getpid(), again);
+    if (place == UINT32_MAX) {
         free(c);
         return NULL;
     }
     c->version = SIM_CLOCK_VERSION;
     c->bytes = sizeof(*c);
     c->segment = s;
-    c->rank = (uint32_t)(c->me - s->rank);
-    *again = atomic_load(&c->me->turn) == SIM_RUN;
+    c->me = &c->record;
+    if (!sim_share_read(sim_place(s, place), c->me)) {
+        sim_share_spoiled(s, place, "its turn");
+    }
+    take_place(c, place);
+    *again = *again && atomic_load(&sim_board(s)->turn[place]) == SIM_RUN;
+    c->has_turn = *again || place == number;
     c->now = c->me->now;
     c->until = *again ? c->me->until : 0;
+    c->me->in_count = 0;
+    c->me->in_sum = 0;
     c->main.thread = (pid_t)SYS_CALL(SYS_gettid);
     c->tasks = c->running = &c->main;
     return c;
@@ -367,29 +400,38 @@ struct sim_clock *sim_clock_make(bool *again)
 
 /* ---- processes that are forked ---- */
 
+/* Makes the record of a child that begins at the parent's time. */
+static void begin_child(struct sim_clock *c, uint32_t place)
+{
+    struct sim_rank *to = sim_place(c->segment, place);
+    struct sim_record *r = &c->child;
+    if (!sim_share_read(to, r)) {
+        sim_share_spoiled(c->segment, place, "a place for a process");
+    }
+    r->now = r->next = c->now + c->debt;
+    r->address.opened = r->address.closed = r->fence = r->look_at = SIM_NEVER;
+    r->not_before = 0;
+    r->outside = r->in_count = r->out_count = 0;
+    r->in_sum = r->out_sum = 0;
+    r->waits = SIM_COMPUTES;
+    sim_share_write(to, r);
+    atomic_store(&to->stopped, 0);
+    atomic_store(&to->signal, 0);
+    atomic_store(&to->left, 0);
+    atomic_store(&sim_board(c->segment)->turn[place], SIM_IDLE);
+    atomic_store(&to->taken, 1);
+}
+
 struct sim_rank *sim_clock_reserve(struct sim_clock *c)
 {
-    struct sim_segment *s = c->segment;
+    const struct sim_segment *s = c->segment;
     uint32_t host = sim_host(s, c->rank), most = s->processes;
     for (uint32_t i = 0; i < most; i++) {
-        uint32_t at = sim_child(s, host) + s->rank[host].forks++ % most, used;
-        struct sim_rank *r = &s->rank[at];
-        if (atomic_load(&r->taken) != 0) {
-            continue;
+        uint32_t at = sim_child(s, host) + c->me->forks++ % most;
+        if (atomic_load(&sim_place(s, at)->taken) == 0) {
+            begin_child(c, at);
+            return sim_place(s, at);
         }
-        r->now = r->next = c->now + c->debt;
-        r->opened = r->closed = r->fence = r->look_at = SIM_NEVER;
-        r->not_before = 0;
-        atomic_store(&r->stopped, 0);
-        r->outside = r->in_count = r->out_count = 0;
-        r->waits = SIM_COMPUTES;
-        atomic_store(&r->left, 0);
-        atomic_store(&r->turn, SIM_IDLE);
-        atomic_store(&r->taken, 1);
-        while ((used = atomic_load(&s->used)) <= at) {
-            atomic_compare_exchange_strong(&s->used, &used, at + 1);
-        }
-        return r;
     }
     log_line(LOG_ERROR,
              "fork: rank %u of the simulated job has %u processes that have not ended: give "
@@ -401,16 +443,18 @@ struct sim_rank *sim_clock_reserve(struct sim_clock *c)
 void sim_clock_forked(struct sim_clock *c, struct sim_rank *place, uint32_t pid, bool child)
 {
     if (child) {
-        c->me = place;
-        c->rank = (uint32_t)(place - c->segment->rank);
+        c->record = c->child; /* what is in the place now may be its turn */
+        take_place(c, (uint32_t)(place - sim_place(c->segment, 0)));
+        c->has_turn = false;
         c->count = 0;
-        c->now = place->now;
+        c->now = c->me->now;
         c->debt = c->until = 0;
         c->tasks = c->running;
         c->running->next = NULL;
         c->running->thread = (pid_t)SYS_CALL(SYS_gettid);
         c->take = NULL;
         c->happened = NULL;
+        c->tally = NULL;
         c->taker = c->nic = NULL;
         atomic_store(&place->pid, (uint32_t)getpid());
         await_turn(c);

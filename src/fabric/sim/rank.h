@@ -44,14 +44,18 @@ struct sim_task {
     bool skips, passing;
 };
 
-#define SIM_CLOCK_VERSION UINT64_C(0x316b636f6c637000)
+#define SIM_CLOCK_VERSION UINT64_C(0x326b636f6c637000)
 
 /* A program has one, made by the library that is preloaded (src/virtual), if there is that. */
 struct sim_clock {
     uint64_t version, bytes; /* SIM_CLOCK_VERSION, sizeof(struct sim_clock) */
     struct sim_segment *segment;
-    struct sim_rank *me;
-    uint32_t rank;
+    struct sim_rank *shared;         /* this process's place in it */
+    struct sim_record *me;           /* `record`: its copy of what is there, true while it runs */
+    struct sim_record record, child; /* `child`: as the one begins that is forked now */
+    struct sim_figures figures;      /* the same of these */
+    bool has_turn;
+    uint32_t rank;        /* number of the place */
     uint64_t now;         /* of the event that happens, or of the program */
     uint64_t debt;        /* time that the thread has used, and that is still to pass */
     uint64_t until;       /* this rank may go on below it */
@@ -70,7 +74,8 @@ struct sim_clock {
     uint64_t task_count;
     void (*take)(void *arg, const struct sim_packet *p); /* a packet whose time has come */
     void (*happened)(void *arg);                         /* called after each event */
-    void *taker;                                         /* `arg` of both */
+    void (*tally)(void *arg, struct sim_figures *f);     /* brings what the NIC counts up to date */
+    void *taker;                                         /* `arg` of all three */
     struct nic *nic; /* a thread that waits holds its lock, or takes it for what happens */
     void (*lock)(struct nic *), (*unlock)(struct nic *);
 };
@@ -130,10 +135,10 @@ void sim_clock_leave(struct sim_clock *c);
  * the program goes on at the time of the look that finds it. */
 void sim_clock_look(struct sim_clock *c);
 void sim_clock_skip(struct sim_clock *c);
-/* sim_clock_sent() notes that a packet was put into me->out: it leaves at `time`.
- * sim_clock_packet() is the packet to fill, after it has made room for one. */
+/* sim_clock_packet() is the packet to fill, after it has made room for one; sim_clock_sent() notes
+ * that it is whole: it leaves at its time. */
 struct sim_packet *sim_clock_packet(struct sim_clock *c);
-void sim_clock_sent(struct sim_clock *c, uint64_t time);
+void sim_clock_sent(struct sim_clock *c, const struct sim_packet *p);
 /* sim_clock_fence() waits, in virtual time, until all ranks are in a fence. */
 void sim_clock_fence(struct sim_clock *c);
 static inline const struct sim_machine *sim_machine(const struct sim_clock *c)

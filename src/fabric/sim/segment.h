@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The memory that the ranks of a simulated job share with the coordinator, the simulator that runs
- * them (tools/pinwheel/sim). Each rank has a struct sim_rank, which belongs to one side at a time:
+ * them (tools/pinwheel/sim):
  *
- *      coordinator: until, packets in ──turn = SIM_RUN──► rank runs, in virtual time below `until`
- *      coordinator  ◄──turn = SIM_IDLE── rank: next, packets out
+ *      struct sim_segment, addresses │ struct sim_board │ a struct sim_rank for each place │ spans
+ *      a rank may only read it       │ all write        │ its own rank's
+ *
+ * A rank has no access to the rest. Its struct belongs to one side at a time:
+ *
+ *      coordinator: grant, packets in ──turn = SIM_RUN──► rank runs, in virtual time below `until`
+ *      coordinator  ◄──turn = SIM_IDLE── rank: record, packets out
  *
  * Invariants:
  *   - A rank touches its struct only between SIM_RUN and SIM_IDLE; the coordinator touches it only
- *     between SIM_IDLE and SIM_RUN. Exempt are `turn`, `pid`, `left` and the address, which have
- *     rules of their own.
- *   - Who may run has no say in what it does: all that `order` gives may run at once.
+ *     between SIM_IDLE and SIM_RUN. Exempt are the words before `record`, which have rules of their
+ *     own.
+ *   - Each side works on a copy of its own of a struct sim_record, and writes it to the segment,
+ *     sealed, when it gives the turn away; the other side reads it once, and takes it only if the
+ *     seal is right, and it is of this turn. So a program that writes there by mistake is found
+ * out, and changes no result.
+ *   - What all may write (struct sim_board) says which ranks may run. That has no say in what they
+ *     do: all that `order` gives may run at once.
  *   - All packets that reach a rank before `until` are with it before it runs, and none leaves it
  *     with a time below that of an earlier one.
  *   - Times are picoseconds of virtual time from the start of the job on.
@@ -23,10 +33,13 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
-#define SIM_MAGIC UINT64_C(0x33306d6973777000)
+/* The last two bytes are the version, in digits: it changes with the layout. */
+#define SIM_MAGIC UINT64_C(0x34306d6973777000)
+#define SIM_PAGE UINT64_C(4096)
 #define SIM_NEVER UINT64_MAX
 #define SIM_SKIP UINT64_C(1000000) /* ps that a rank which polls skips at once, at most */
 #define SIM_SILENCE                                                                                \
@@ -147,51 +160,70 @@ struct sim_phase {
     struct sim_taken taken;
 };
 
-struct sim_rank {
-    _Atomic uint32_t turn;  /* enum sim_turn; a futex */
-    _Atomic uint32_t pid;   /* 0: it has not come */
-    _Atomic uint32_t left;  /* it has ended, or is about to */
-    _Atomic uint32_t taken; /* by a process; that of a rank always is */
-    uint64_t until;         /* it may not pass this time */
+/* The NIC of a place. */
+struct sim_address {
+    uint64_t opened, closed; /* since when until when it can be reached; SIM_NEVER: never */
+    uint64_t incarnation;
+    uint32_t life; /* how often a NIC was opened here */
+    uint32_t nid, pid, uid;
+};
+
+/* What passes between a rank and the coordinator with the turn. */
+struct sim_record {
+    uint64_t serial;        /* of the turn */
+    uint64_t until;         /* the rank may not pass this time */
     uint64_t now, next;     /* how far it is; when it wants to run next */
     uint64_t lead;          /* how much sooner it would be there (lead.h) */
     uint64_t fence, fences; /* when it came to the fence that it is in (SIM_NEVER: it is in none);
                              * fences that are over */
     uint64_t fence_over;    /* when the last one was */
     uint64_t fence_lead;    /* with which it came to that, and then the one with which it is over */
-    uint32_t waits;         /* enum sim_wait */
-    struct fabric_waits waits_for; /* of SIM_WAITS */
-    uint32_t outside;              /* enum sim_outside */
+    uint64_t not_before;    /* it goes on no sooner, since it was stopped until then */
     /* Processes of one rank run one at a time. One that does what another may wait for outside of
      * Portals (it writes to a pipe, it ends) counts that in `stirs`. The coordinator then has the
      * others look again, at `look_at` (SIM_NEVER: they are not to); `look_outside` says that nobody
      * of the simulation was the cause, but that real time has passed. */
-    uint32_t stirs, look_outside;
     uint64_t stirred, look_at;
-    uint64_t finds;      /* looks that found something */
-    char outside_of[32]; /* what one of `look_outside` has found first */
-    uint64_t silence;    /* how long it has looked at nothing */
-    /* Another process of the rank has stopped it, or it did so itself: it gets no turn. It goes on
-     * no sooner than at `not_before`. */
-    _Atomic uint32_t stopped;
-    uint64_t not_before;
-    uint32_t signal; /* that another process of the rank has sent to it; 0: none */
-    uint32_t forks;  /* of the processes of this rank: where to look for a place */
-    /* The address of its NIC, since `opened` until `closed`: others may read it from a time on that
-     * is later by the network's lookahead. */
-    uint64_t opened, closed;
-    uint32_t life; /* how often a NIC was opened here */
-    uint32_t nic_nid, nic_pid, uid;
-    uint64_t incarnation;
-    struct sim_counts counts;
-    struct sim_phase phase[SIM_PHASES]; /* the last place: all that have none of their own */
+    uint32_t stirs, look_outside;
+    uint64_t finds;   /* looks that found something */
+    uint64_t silence; /* how long it has looked at nothing */
+    uint32_t waits;   /* enum sim_wait */
+    uint32_t outside; /* enum sim_outside */
+    uint32_t forks;   /* of this process: a child has a place */
+    uint32_t in_count, out_count;
+    uint32_t unused;
+    uint64_t in_sum, out_sum;      /* of these packets, sim_sum_packet() */
+    uint64_t figures_sum;          /* sim_sum_figures() */
+    struct fabric_waits waits_for; /* of SIM_WAITS */
+    char outside_of[32];           /* what one of `look_outside` has found first */
+    struct sim_address address;    /* the NIC that it opened last */
+    uint64_t seal;                 /* sim_seal() of all before */
+};
+
+/* What a rank has counted. It is written with the record, but read when all is over. */
+struct sim_figures {
+    uint64_t requests, dropped;   /* that came to the NIC that it opened last; that it dropped */
+    uint64_t spans, spans_missed; /* that it has noted; for which there was no room */
+    uint64_t spans_sum;           /* of those noted, sim_sum_span() */
     uint32_t phases, phase_open;  /* how many; 1 and the place of the open one, 0: there is none */
     struct sim_taken phase_began; /* when that was */
-    _Alignas(64) uint8_t nic[FABRIC_STATS]; /* the stats page of the NIC that it opened last */
-    uint64_t spans, spans_missed;           /* that it has noted; for which there was no room */
-    uint32_t out_count, in_count;
+    struct sim_counts counts;
+    struct sim_phase phase[SIM_PHASES]; /* the last place: all that have none of their own */
+};
+
+struct sim_rank {
+    _Alignas(4096) _Atomic uint32_t pid; /* 0: it has not come */
+    _Atomic uint32_t left;               /* SIM_LEFT: it has ended, or is about to */
+    _Atomic uint32_t taken;              /* by a process; that of a rank always is */
+    /* Another process of the rank has stopped it, or it did so itself: it gets no turn. */
+    _Atomic uint32_t stopped;
+    _Atomic uint32_t signal; /* that another process of the rank has sent to it; 0: none */
+    struct sim_record record;
+    struct sim_figures figures;
     struct sim_packet out[SIM_PACKETS], in[SIM_PACKETS];
 };
+
+enum { SIM_LEFT = 0x7466656c };
 
 /* Places: one for each rank, in their order, and behind them `processes` for each one's children,
  * which its processes take, and the coordinator gives back. */
@@ -202,12 +234,18 @@ struct sim_segment {
     uint32_t packet;       /* bytes of the longest payload of a packet */
     uint64_t lookahead;
     struct sim_machine machine;
-    uint64_t spans, spans_at; /* room for spans of a rank, 0: none are noted; where rank 0's are */
-    _Atomic uint32_t came;    /* bumped by a rank that is idle, and sees no other to run; a futex */
+    uint64_t spans;                        /* room for spans of a rank; 0: none are noted */
+    uint64_t board_at, ranks_at, spans_at; /* in bytes from here; pages begin there */
+    struct sim_address address[];          /* by place, as of when the present turns began */
+};
+
+/* Who may run. */
+struct sim_board {
+    _Atomic uint32_t came; /* bumped by a rank that is idle, and sees no other to run; a futex */
     /* Ranks that may run: `ordered` of them, the first `started` of which do, or did. */
     _Atomic uint32_t ordered, started;
-    uint64_t order_at; /* where the list of them is, in bytes from here */
-    struct sim_rank rank[];
+    /* By place: enum sim_turn, a futex; behind these the order of those that may run. */
+    _Atomic uint32_t turn[];
 };
 
 static inline uint64_t sim_hpus_taken(const struct sim_counts *c)
@@ -235,43 +273,122 @@ static inline uint32_t sim_child(const struct sim_segment *s, uint32_t rank)
     return s->ranks + rank * s->processes;
 }
 
-static inline uint32_t *sim_order(struct sim_segment *s)
+static inline struct sim_rank *sim_place(const struct sim_segment *s, uint32_t place)
 {
-    return (uint32_t *)((char *)s + s->order_at);
+    return (struct sim_rank *)((uintptr_t)s + s->ranks_at) + place;
+}
+
+static inline struct sim_board *sim_board(const struct sim_segment *s)
+{
+    return (struct sim_board *)((uintptr_t)s + s->board_at);
+}
+
+/* A rank's spans begin on a page of their own. */
+static inline uint64_t sim_spans_bytes(const struct sim_segment *s)
+{
+    return (s->spans * sizeof(struct sim_span) + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE;
+}
+static inline struct sim_span *sim_spans_of(const struct sim_segment *s, uint32_t rank)
+{
+    return (struct sim_span *)((uintptr_t)s + s->spans_at + rank * sim_spans_bytes(s));
 }
 
 /* sim_start() lets a rank run that is to run next; sim_next() does so with the next one of the
- * order, and is false if there is none. */
-static inline bool sim_start(struct sim_rank *r)
+ * order, and is false if there is none. Whatever is written to the board, only who is to run next
+ * is let run. */
+static inline bool sim_start(struct sim_board *b, uint32_t place)
 {
     uint32_t next = SIM_NEXT;
-    bool starts = atomic_compare_exchange_strong(&r->turn, &next, SIM_RUN);
+    bool starts = atomic_compare_exchange_strong(&b->turn[place], &next, SIM_RUN);
     if (starts) {
-        futex_wake(&r->turn);
+        futex_wake(&b->turn[place]);
     }
     return starts;
 }
 
-static inline bool sim_next(struct sim_segment *s)
+static inline bool sim_next(struct sim_board *b, uint32_t places)
 {
-    uint32_t places = sim_places(s);
     for (;;) {
-        uint32_t i = atomic_load(&s->started), n = atomic_load(&s->ordered);
+        uint32_t i = atomic_load(&b->started), n = atomic_load(&b->ordered);
         if (i >= n || n > places) {
             return false;
         }
-        if (atomic_compare_exchange_strong(&s->started, &i, i + 1)) {
-            uint32_t rank = sim_order(s)[i];
-            if (rank < places && sim_start(&s->rank[rank])) {
+        if (atomic_compare_exchange_strong(&b->started, &i, i + 1)) {
+            uint32_t place = atomic_load(&b->turn[places + i]);
+            if (place < places && sim_start(b, place)) {
                 return true;
             }
         }
     }
 }
 
-static inline struct sim_span *sim_spans_of(const struct sim_segment *s, uint32_t rank)
+/* ---- seals: sums that no mistake makes by chance ---- */
+
+static inline uint64_t sim_mix(uint64_t sum, uint64_t word)
 {
-    return (struct sim_span *)((uintptr_t)s + s->spans_at) + rank * s->spans;
+    sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum ^ sum >> 29;
+}
+
+static inline uint64_t sim_sum(uint64_t sum, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    uint64_t w[4], s[4] = {sum, sum + 1, sum + 2, sum + 3};
+    for (; size >= sizeof(w); size -= sizeof(w), at += sizeof(w)) {
+        __builtin_memcpy(w, at, sizeof(w));
+        for (unsigned i = 0; i < 4; i++) {
+            s[i] = sim_mix(s[i], w[i]);
+        }
+    }
+    __builtin_memset(w, 0, sizeof(w));
+    __builtin_memcpy(w, at, size);
+    for (unsigned i = 0; i < 4; i++) {
+        s[i] = sim_mix(s[i], w[i]);
+    }
+    return sim_mix(sim_mix(sim_mix(s[0], s[1]), s[2]), s[3]);
+}
+
+static inline uint64_t sim_sum_packet(uint64_t sum, const struct sim_packet *p)
+{
+    return sim_sum(sum, p, offsetof(struct sim_packet, data) + p->bytes);
+}
+
+static inline uint64_t sim_sum_span(uint64_t sum, const struct sim_span *s)
+{
+    return sim_sum(sum, s, sizeof(*s));
+}
+
+/* How many bytes of figures there is something in, and of phases behind them: handlers and phases
+ * take their places one after the other. */
+static inline size_t sim_figures_bytes(const struct sim_figures *f)
+{
+    unsigned i = 0;
+    while (i < SIM_HANDLERS && f->counts.handler[i].function != 0) {
+        i++;
+    }
+    return offsetof(struct sim_figures, counts.handler) + i * sizeof(struct sim_handler);
+}
+
+static inline size_t sim_phases_bytes(const struct sim_figures *f)
+{
+    return (f->phases < SIM_PHASES ? f->phases : SIM_PHASES) * sizeof(struct sim_phase);
+}
+
+static inline uint64_t sim_sum_figures(const struct sim_figures *f)
+{
+    return sim_sum(sim_sum(0, f, sim_figures_bytes(f)), f->phase, sim_phases_bytes(f));
+}
+
+static inline uint64_t sim_seal(const struct sim_record *r)
+{
+    return sim_sum(SIM_MAGIC, r, offsetof(struct sim_record, seal));
+}
+
+/* Whether a record is whole; that of a place that nobody ever took has nothing in it. */
+static inline bool sim_sealed(const struct sim_record *r)
+{
+    static const struct sim_record nothing;
+    return r->seal == sim_seal(r) || __builtin_memcmp(r, &nothing, sizeof(nothing)) == 0;
 }
 
 /* The time of bytes, rounded to the nearest picosecond, a half to the even one

@@ -123,7 +123,7 @@ enum fabric_short sim_send_short(struct fabric_peer *peer, enum fabric_class cla
 
 /* ---- the egress port ---- */
 
-/* Makes the next packet of a departure; returns how it ends. */
+/* Makes the next packet of a departure, which is not sent yet; returns how it ends. */
 static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
 {
     struct sim_packet *p = sim_clock_packet(f->clock);
@@ -136,7 +136,7 @@ static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
     p->time = f->clock->now;
     p->from = f->clock->rank;
     p->to = d->peer->rank;
-    p->from_life = f->clock->me->life;
+    p->from_life = f->clock->me->address.life;
     p->to_life = d->peer->life;
     p->class = d->class;
     p->message = d->message;
@@ -145,7 +145,6 @@ static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
     p->bytes = rc == 0 ? (uint32_t)n : 0;
     p->status = rc == 0 ? FABRIC_OK : FABRIC_SEGV;
     memcpy(p->header, d->header, FABRIC_HEADER);
-    sim_clock_sent(f->clock, p->time);
     d->moved = rc == 0 ? d->moved + n : d->length;
     enum fabric_status fault = d->tx != NULL ? d->tx->fault : FABRIC_OK;
     return rc == 0 ? FABRIC_OK : fault != FABRIC_OK ? fault : FABRIC_SEGV;
@@ -186,13 +185,14 @@ static void egress(void *fabric)
         return;
     }
     const struct sim_machine *m = machine(f);
-    struct sim_counts *counts = &f->clock->me->counts;
+    struct sim_counts *counts = &f->clock->figures.counts;
     uint64_t before = d->moved;
     enum fabric_status status = make_packet(f, d);
     uint64_t n = d->moved - before, taken = taken_by(m, n, d->moved == d->length);
     f->egress_free = f->clock->now + taken;
-    struct sim_packet *p = &f->clock->me->out[f->clock->me->out_count - 1];
+    struct sim_packet *p = &f->clock->shared->out[f->clock->me->out_count];
     lead_leaves(f, p, d->ready, d->lead, taken);
+    sim_clock_sent(f->clock, p);
     note_packet_out(f, p, taken);
     counts->egress += taken;
     counts->packets++;

@@ -21,9 +21,11 @@
 
 enum { FIRST_PID = 1 };
 
-static struct sim_rank *rank_of(const struct sim_fabric *f, uint32_t rank)
+/* The NIC of a place; of others, as it was when this turn began: news travel with packets. */
+static const struct sim_address *address_of(const struct sim_fabric *f, uint32_t place)
 {
-    return &f->clock->segment->rank[rank];
+    const struct sim_clock *c = f->clock;
+    return place == c->rank ? &c->me->address : &c->segment->address[place];
 }
 
 /* Rank i is at NID i + 1, and so are the processes that it has forked. */
@@ -48,13 +50,13 @@ struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank, uint32_t life)
     if (p != NULL || (p = calloc(1, sizeof(*p))) == NULL) {
         return p;
     }
-    const struct sim_rank *other = rank_of(f, rank);
+    const struct sim_address *other = address_of(f, rank);
     if (other->life != life) { /* it has ended, and another process has its place */
         free(p);
         return NULL;
     }
-    struct fabric_address a = {other->nic_nid, other->nic_pid, other->incarnation,
-                               other->uid,     false,          &fabric_sim};
+    struct fabric_address a = {other->nid, other->pid, other->incarnation,
+                               other->uid, false,      &fabric_sim};
     p->fabric = f;
     p->rank = rank;
     p->life = life;
@@ -77,29 +79,29 @@ struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank, uint32_t life)
 static bool is_open(const struct sim_fabric *f, uint32_t rank)
 {
     const struct sim_segment *s = f->clock->segment;
-    const struct sim_rank *r = &s->rank[rank];
-    uint64_t opened = __atomic_load_n(&r->opened, __ATOMIC_ACQUIRE), now = f->clock->now;
-    if (opened == SIM_NEVER || atomic_load(&r->taken) == 0) {
+    const struct sim_address *a = address_of(f, rank);
+    uint64_t now = f->clock->now;
+    if (a->opened == SIM_NEVER) {
         return false;
     }
     if (sim_host(s, rank) == sim_host(s, f->clock->rank)) {
-        return r->closed == SIM_NEVER;
+        return a->closed == SIM_NEVER;
     }
-    return opened + s->lookahead <= now &&
-           (r->closed == SIM_NEVER || r->closed + s->lookahead > now);
+    return a->opened + s->lookahead <= now &&
+           (a->closed == SIM_NEVER || a->closed + s->lookahead > now);
 }
 
-/* The place of a NIC; none: SIM_RANKS_MOST. */
-static uint32_t find_place(const struct sim_fabric *f, uint32_t nid, uint32_t pid)
+/* The place of a NIC; none: UINT32_MAX. */
+static uint32_t place_at(const struct sim_fabric *f, uint32_t nid, uint32_t pid)
 {
     const struct sim_segment *s = f->clock->segment;
     uint32_t rank = nid - 1, child = sim_child(s, rank);
-    if (is_open(f, rank) && s->rank[rank].nic_pid == pid) {
+    if (is_open(f, rank) && address_of(f, rank)->pid == pid) {
         return rank;
     }
     uint32_t used = atomic_load(&s->used);
     for (uint32_t i = child; i < child + s->processes && i < used; i++) {
-        if (is_open(f, i) && s->rank[i].nic_pid == pid) {
+        if (is_open(f, i) && address_of(f, i)->pid == pid) {
             return i;
         }
     }
@@ -115,11 +117,11 @@ static enum fabric_connect sim_connect(struct fabric *fabric, uint32_t nid, uint
                           "NID %u is none of the simulated job, whose ranks are at 1 to %u", nid,
                           f->clock->segment->ranks);
     }
-    uint32_t place = find_place(f, nid, pid);
+    uint32_t place = place_at(f, nid, pid);
     if (place == UINT32_MAX) {
         return FABRIC_LATER;
     }
-    return sim_peer_at(f, place, rank_of(f, place)->life) != NULL ? FABRIC_UP : FABRIC_LATER;
+    return sim_peer_at(f, place, address_of(f, place)->life) != NULL ? FABRIC_UP : FABRIC_LATER;
 }
 
 /* The PID of a NIC that is opened now: the wanted one (0: any), or 0, since that is taken. */
@@ -127,7 +129,7 @@ static uint32_t free_pid(const struct sim_fabric *f, uint32_t wanted)
 {
     uint32_t nid = nid_of(f->clock);
     uint32_t pid = wanted != 0 ? wanted : FIRST_PID;
-    while (find_place(f, nid, pid) != UINT32_MAX) {
+    while (place_at(f, nid, pid) != UINT32_MAX) {
         if (wanted != 0) {
             return 0;
         }
@@ -140,6 +142,12 @@ static void sim_happened(void *fabric)
 {
     struct sim_fabric *f = fabric;
     f->setup.up->happened(f->setup.nic);
+}
+
+static void sim_tally(void *fabric, struct sim_figures *figures)
+{
+    const struct sim_fabric *f = fabric;
+    f->setup.up->tally(f->setup.nic, &figures->requests, &figures->dropped);
 }
 
 static int sim_open(const struct fabric_setup *setup, struct fabric **opened, uint32_t *pid,
@@ -166,32 +174,32 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
     struct sim_fabric *f = calloc(1, sizeof(*f));
     size_t channels = (size_t)sim_places(clock->segment) * FABRIC_CLASSES;
     uint64_t *ready = calloc(channels, sizeof(*ready));
+    uint8_t *stats = calloc(1, FABRIC_STATS);
     struct sim_taking *taking = calloc(channels, sizeof(*taking));
-    if (f == NULL || ready == NULL || taking == NULL) {
+    if (f == NULL || ready == NULL || taking == NULL || stats == NULL) {
         free(f);
         free(ready);
         free(taking);
+        free(stats);
         return -ENOMEM;
     }
     f->clock = clock;
     f->setup = *setup;
     f->ready = ready;
     f->taking = taking;
+    f->stats = stats;
     list_init(&f->peers);
     list_init(&f->departures);
-    struct sim_rank *me = clock->me;
-    if (me->nic_nid != 0) {
-        memset(me->nic, 0, sizeof(me->nic)); /* it had another NIC before */
-    }
-    me->nic_nid = setup->nid;
-    me->nic_pid = *pid;
-    me->uid = geteuid();
-    me->incarnation = setup->incarnation;
-    me->closed = SIM_NEVER;
-    me->life++;
-    __atomic_store_n(&me->opened, clock->now, __ATOMIC_RELEASE);
+    clock->me->address = (struct sim_address){.opened = clock->now,
+                                              .closed = SIM_NEVER,
+                                              .incarnation = setup->incarnation,
+                                              .life = clock->me->address.life + 1,
+                                              .nid = setup->nid,
+                                              .pid = *pid,
+                                              .uid = geteuid()};
     clock->take = sim_take_packet;
     clock->happened = sim_happened;
+    clock->tally = sim_tally;
     clock->taker = f;
     clock->lock = setup->up->take_lock;
     clock->unlock = setup->up->give_lock;
@@ -203,9 +211,11 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
 static void sim_close(struct fabric *fabric)
 {
     struct sim_fabric *f = sim_of(fabric);
-    f->clock->me->closed = f->clock->now;
+    sim_tally(f, &f->clock->figures);
+    f->clock->me->address.closed = f->clock->now;
     f->clock->take = NULL;
     f->clock->happened = NULL;
+    f->clock->tally = NULL;
     f->clock->taker = NULL;
     f->clock->nic = NULL;
     sim_clock_forget(f->clock);
@@ -215,6 +225,7 @@ static void sim_close(struct fabric *fabric)
     free(f->dma_starts.time);
     free(f->ready);
     free(f->taking);
+    free(f->stats);
     free(f);
 }
 
@@ -270,7 +281,7 @@ static _Atomic uint32_t *sim_doorbell(struct fabric *fabric)
 static void *sim_stats(struct fabric *fabric)
 {
     struct sim_fabric *f = sim_of(fabric);
-    return f->clock->me->nic;
+    return f->stats;
 }
 
 static bool sim_flows(struct fabric *fabric)
@@ -291,7 +302,8 @@ static uint32_t sim_nid(void)
         log_line(LOG_ERROR, "PINWHEEL_FABRIC=sim is for programs that `pinwheel sim` has started: "
                             "unset it, or run `pinwheel sim -n N PROGRAM`");
     }
-    bool forked = c != NULL && atomic_load(&c->me->pid) != (uint32_t)getpid(); /* it is no rank */
+    bool forked =
+        c != NULL && atomic_load(&c->shared->pid) != (uint32_t)getpid(); /* it is no rank */
     return c != NULL && !forked ? nid_of(c) : 0;
 }
 
@@ -381,7 +393,7 @@ static void sim_begin_phase(const char *name)
     struct sim_clock *c = sim_clock_join();
     if (c != NULL) {
         sim_clock_settle(c);
-        sim_mark(c->me, c->now, name);
+        sim_mark(&c->figures, c->now, name);
     }
 }
 

@@ -107,6 +107,7 @@ struct sim_fabric {
     uint64_t *ready; /* by rank and class: when the last packet that has come is ready */
     _Atomic uint32_t doorbell;
     struct sim_starts dma_starts;
+    void *stats; /* FABRIC_STATS bytes */
 };
 
 /* sim_of() and sim_peer_of() are the NIC, and what it keeps of a peer, behind the names that all

@@ -146,7 +146,7 @@ static bool is_handled(int signal)
 /* Hands the turn of the process over; afterwards its threads know what the coordinator says. */
 static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
 {
-    struct sim_rank *r = c->me;
+    struct sim_record *r = c->me;
     uint64_t fences = r->fences;
     r->outside = SIM_INSIDE;
     for (const struct sim_task *t = c->tasks; t != NULL; t = t->next) {
@@ -158,11 +158,11 @@ static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
     sim_clock_hand_over(c, next, why);
     if (r->look_at != SIM_NEVER) {
         wake_outside(c, r->look_at > c->now ? r->look_at : c->now, r->look_outside != 0);
-        if (r->signal != 0 && is_handled((int)r->signal)) {
+        uint32_t signal = atomic_exchange(&c->shared->signal, 0);
+        if (signal != 0 && is_handled((int)signal)) {
             c->main.interrupted = true;
             wake(c, &c->main, c->now > r->look_at ? c->now : r->look_at, false);
         }
-        r->signal = 0;
         r->look_at = SIM_NEVER;
     }
     for (struct sim_task *t = c->tasks; t != NULL && r->fences != fences; t = t->next) {

@@ -45,7 +45,7 @@ static void die(struct coordinator *c, uint32_t rank)
         kill(-pid, SIGKILL); /* its own process group, as the launcher made it */
     }
     for (uint32_t i = 0; i < places(c); i++) {
-        if (sim_host(c->segment, i) == rank && !c->players[i].gone) {
+        if (sim_host(&c->layout, i) == rank && !c->players[i].gone) {
             rank_of(c, i)->now = p->dies;
             kin_note_end(c, i);
             turns_due(c, i);
@@ -72,9 +72,9 @@ static bool die_first(struct coordinator *c, uint64_t time)
 
 static void grant(struct coordinator *c, uint32_t rank, uint64_t until)
 {
-    struct sim_rank *r = rank_of(c, rank);
+    struct sim_record *r = rank_of(c, rank);
     const struct player *p = &c->players[rank];
-    uint64_t turn = kin_turn(c, rank), dies = c->players[sim_host(c->segment, rank)].dies;
+    uint64_t turn = kin_turn(c, rank), dies = c->players[sim_host(&c->layout, rank)].dies;
     until = turn < until ? turn : until;
     until = !p->gone && dies < until ? dies : until;
     r->until = traffic_hand_over(c, rank, until);
@@ -99,7 +99,7 @@ static bool end_fence(struct coordinator *c)
         any |= in;
     }
     for (uint32_t i = 0; any && i < places(c); i++) {
-        struct sim_rank *r = rank_of(c, i);
+        struct sim_record *r = rank_of(c, i);
         if (!c->players[i].gone && r->fence != SIM_NEVER) {
             r->fence = SIM_NEVER;
             r->fence_over = over;
@@ -144,8 +144,8 @@ static const char *const waits[] = {
 static void kill_ranks(const struct coordinator *c)
 {
     for (uint32_t i = 0; i < places(c); i++) {
-        int rank = atomic_load(&c->players[sim_host(c->segment, i)].pid);
-        int pid = i < c->setup.ranks ? rank : (int)rank_of(c, i)->pid;
+        int rank = atomic_load(&c->players[sim_host(&c->layout, i)].pid);
+        int pid = i < c->setup.ranks ? rank : (int)c->players[i].process;
         if (!c->players[i].gone && pid > 0 && (pid == rank || getpgid(pid) == rank)) {
             kill(pid, SIGKILL);
         }
@@ -178,9 +178,9 @@ static void end_stuck(struct coordinator *c)
     c->result.stuck = true;
     fprintf(stderr, "pinwheel sim: nothing will happen any more, and ranks wait:\n");
     for (uint32_t i = 0; i < places(c); i++) {
-        const struct sim_rank *r = rank_of(c, i);
+        const struct sim_record *r = rank_of(c, i);
         if (!c->players[i].gone) {
-            fprintf(stderr, "pinwheel sim:   rank %u%s %s since %.5f us", sim_host(c->segment, i),
+            fprintf(stderr, "pinwheel sim:   rank %u%s %s since %.5f us", sim_host(&c->layout, i),
                     i < c->setup.ranks ? "" : "'s child",
                     waits[r->waits < SIM_REASONS ? r->waits : 0], (double)r->now / 1e6);
             if (r->waits == SIM_WAITS) {
@@ -197,7 +197,7 @@ static bool only_looks(const struct coordinator *c, uint64_t event)
 {
     bool any = false;
     for (uint32_t i = 0; event == SIM_NEVER && i < places(c); i++) {
-        const struct sim_rank *r = rank_of(c, i);
+        const struct sim_record *r = rank_of(c, i);
         bool looks = r->waits == SIM_POLLS && r->silence >= SIM_SILENCE;
         if (c->players[i].count != 0 || (!c->players[i].gone && r->next != SIM_NEVER && !looks)) {
             return false;
@@ -215,10 +215,10 @@ static void give_turns(struct coordinator *c, uint64_t event)
     struct due first, second;
     turns_first(c, &first);
     turns_take(c);
-    uint64_t others = later(first.time, c->segment->lookahead);
+    uint64_t others = later(first.time, c->layout.lookahead);
     others = others < cable ? others : cable;
     bool more = turns_first(c, &second);
-    uint64_t own = later(second.time, c->segment->lookahead);
+    uint64_t own = later(second.time, c->layout.lookahead);
     grant(c, first.rank, own < cable ? own : cable);
     while (more && second.time < others) {
         turns_take(c);
@@ -255,7 +255,7 @@ static bool run_window(struct coordinator *c)
     if (comes_to_fence(c)) {
         end_fence(c);
     }
-    if (!step_network(c, &event) || c->memory_short) {
+    if (c->spoiled || !step_network(c, &event) || c->memory_short) {
         return false;
     }
     if (only_looks(c, event) && !die_first(c, SIM_NEVER - 1)) {
@@ -289,7 +289,10 @@ void *coordinate(void *coordinator)
     }
     while (turns_await(c) && run_window(c)) {
     }
-    if (c->memory_short) {
+    if (c->spoiled) {
+        c->result.failed = true;
+        kill_ranks(c);
+    } else if (c->memory_short) {
         c->result.failed = true;
         fprintf(stderr, net_overflow(c->net)
                             ? "pinwheel sim: a time passes 2^63 - 1 ps, 106 days: the job ends\n"

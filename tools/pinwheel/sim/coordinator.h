@@ -38,7 +38,7 @@ struct coordinator_result {
     uint32_t outside, outside_rank; /* places whose processes went on for what came from outside of
                                      * the job; the first one's rank */
     char outside_of[32];            /* what that was */
-    struct sim_spans *spans; /* if they were asked for: for spans_free(); NULL: no memory */
+    struct sim_spans *spans;        /* if they were asked for: for spans_free(); NULL: no memory */
 };
 
 struct coordinator;

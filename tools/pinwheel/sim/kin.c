@@ -16,6 +16,7 @@
 #include "kin.h"
 
 #include "base/sys.h"
+#include "shared.h"
 #include "traffic.h"
 #include "turns.h"
 
@@ -27,9 +28,8 @@ enum { LOOK_MS = 5, END_MS = 2000 };
 /* The place behind `i` of the processes of a rank; UINT32_MAX: it was the last one. */
 static uint32_t next_kin(const struct coordinator *c, uint32_t host, uint32_t i)
 {
-    const struct sim_segment *s = c->segment;
-    uint32_t next = i == host ? sim_child(s, host) : i + 1;
-    return next < sim_child(s, host) + s->processes && next < places(c) ? next : UINT32_MAX;
+    uint32_t child = sim_child(&c->layout, host), next = i == host ? child : i + 1;
+    return next < child + c->setup.processes && next < places(c) ? next : UINT32_MAX;
 }
 
 #define EACH_KIN(i, c, host)                                                                       \
@@ -38,14 +38,6 @@ static uint32_t next_kin(const struct coordinator *c, uint32_t host, uint32_t i)
 static bool has_kin(const struct coordinator *c)
 {
     return places(c) > c->setup.ranks;
-}
-
-static uint64_t next_of(const struct coordinator *c, uint32_t place)
-{
-    const struct player *p = &c->players[place];
-    uint64_t next = p->gone ? SIM_NEVER : rank_of(c, place)->next;
-    next = p->count != 0 && p->coming[0].time < next ? p->coming[0].time : next;
-    return p->stopped && !p->gone ? SIM_NEVER : next;
 }
 
 /* ---- ends ---- */
@@ -63,23 +55,22 @@ static bool is_dead(uint32_t pid, bool about)
     return dead;
 }
 
-bool kin_ended(const struct coordinator *c, uint32_t place)
+bool kin_ended(struct coordinator *c, uint32_t place)
 {
-    const struct sim_rank *r = rank_of(c, place);
-    bool left = atomic_load(&r->left) != 0;
+    bool left = shared_left(c, place);
     if (!has_kin(c)) {
         return left || atomic_load(&c->players[place].exited);
     }
-    return atomic_load(&c->players[place].exited) ||
-           (atomic_load(&r->pid) != 0 && is_dead(atomic_load(&r->pid), left));
+    uint32_t pid = shared_process(c, place);
+    return atomic_load(&c->players[place].exited) || (pid != 0 && is_dead(pid, left));
 }
 
 void kin_note_end(struct coordinator *c, uint32_t place)
 {
-    struct sim_rank *r = rank_of(c, place);
+    struct sim_record *r = rank_of(c, place);
     struct player *p = &c->players[place];
     p->gone = true;
-    r->closed = r->closed < r->now ? r->closed : r->now;
+    shared_close(c, place, r->now);
     r->next = SIM_NEVER;
     r->fence = SIM_NEVER;
     r->outside = SIM_INSIDE;
@@ -104,9 +95,9 @@ bool kin_in_fence(const struct coordinator *c, uint32_t rank, uint64_t *over, ui
     bool in = false;
     EACH_KIN(i, c, rank)
     {
-        const struct sim_rank *r = rank_of(c, i);
+        const struct sim_record *r = rank_of(c, i);
         if (!c->players[i].gone && r->fence != SIM_NEVER) {
-            uint64_t known = r->fence + c->segment->lookahead;
+            uint64_t known = r->fence + c->layout.lookahead;
             uint64_t lead = r->fence_lead < known ? r->fence_lead : known;
             *sooner = known - lead > *sooner ? known - lead : *sooner;
             *over = known > *over ? known : *over;
@@ -121,7 +112,7 @@ bool kin_in_fence(const struct coordinator *c, uint32_t rank, uint64_t *over, ui
 
 static void have_look(struct coordinator *c, uint32_t place, uint64_t time, bool outside)
 {
-    struct sim_rank *r = rank_of(c, place);
+    struct sim_record *r = rank_of(c, place);
     uint64_t at = time > r->now ? time : r->now;
     r->look_at = r->look_at == SIM_NEVER || at < r->look_at ? at : r->look_at;
     r->look_outside = outside;
@@ -129,22 +120,24 @@ static void have_look(struct coordinator *c, uint32_t place, uint64_t time, bool
     turns_due(c, place);
 }
 
-/* Looks for processes that have come since. */
-static void find_new(struct coordinator *c, uint32_t host)
+/* Looks for processes that one has forked since. */
+static void find_new(struct coordinator *c, uint32_t who)
 {
-    struct player *rank = &c->players[host];
-    uint32_t forks = rank_of(c, host)->forks;
-    if (forks == rank->forks) {
+    struct player *parent = &c->players[who];
+    uint32_t forks = rank_of(c, who)->forks;
+    uint32_t first = sim_child(&c->layout, sim_host(&c->layout, who));
+    if (forks == parent->forks) {
         return;
     }
-    rank->forks = forks;
-    EACH_KIN(i, c, host)
-    {
-        struct sim_rank *r = rank_of(c, i);
+    parent->forks = forks;
+    for (uint32_t i = first; i < first + c->setup.processes; i++) {
         struct player *p = &c->players[i];
-        if (i != host && p->gone && atomic_load(&r->taken) != 0) {
+        if (p->gone && atomic_load(&shared_of(c, i)->taken) != 0) {
+            shared_take_new(c, i);
             p->gone = false;
-            p->stirs = r->stirs;
+            p->stopped = false;
+            p->stirs = rank_of(c, i)->stirs;
+            p->forks = rank_of(c, i)->forks;
             turns_due(c, i);
         }
     }
@@ -153,9 +146,9 @@ static void find_new(struct coordinator *c, uint32_t host)
 /* Notes that a process was stopped or goes on; true: one of both. */
 static bool note_stop(struct coordinator *c, uint32_t place, uint64_t time)
 {
-    struct sim_rank *r = rank_of(c, place);
+    struct sim_record *r = rank_of(c, place);
     struct player *p = &c->players[place];
-    bool stopped = atomic_load(&r->stopped) != 0, changed = stopped != p->stopped;
+    bool stopped = shared_stopped(c, place), changed = stopped != p->stopped;
     if (changed && !stopped) {
         r->not_before = time > r->now ? time : r->now;
         r->next = r->next < r->not_before ? r->not_before : r->next;
@@ -172,10 +165,10 @@ static bool note_stop(struct coordinator *c, uint32_t place, uint64_t time)
 /* Tells those of a rank of what one of them did at a time; some may have died of it. */
 static void tell_kin(struct coordinator *c, uint32_t who, uint64_t time)
 {
-    uint32_t host = sim_host(c->segment, who);
+    uint32_t host = sim_host(&c->layout, who);
     EACH_KIN(i, c, host)
     {
-        const struct sim_rank *r = rank_of(c, i);
+        const struct sim_record *r = rank_of(c, i);
         struct player *p = &c->players[i];
         if (i == who || p->gone) {
             continue;
@@ -185,7 +178,7 @@ static void tell_kin(struct coordinator *c, uint32_t who, uint64_t time)
             turns_due(c, i);
         } else if (note_stop(c, i, time)) {
             turns_due(c, i);
-        } else if (r->outside != SIM_INSIDE || r->signal != 0) {
+        } else if (r->outside != SIM_INSIDE || shared_signal(c, i)) {
             have_look(c, i, time, false);
         }
     }
@@ -204,13 +197,10 @@ static void free_places(struct coordinator *c, uint32_t host)
 {
     EACH_KIN(i, c, host)
     {
-        struct sim_rank *r = rank_of(c, i);
         if (i != host && c->players[i].gone && c->players[i].turn == TURN_IDLE &&
-            atomic_load(&r->taken) != 0) {
+            atomic_load(&shared_of(c, i)->taken) != 0) {
             note_anybody(c, i);
-            atomic_store(&r->pid, 0);
-            atomic_store(&r->left, 0);
-            atomic_store(&r->taken, 0);
+            shared_free(c, i);
         }
     }
 }
@@ -230,16 +220,16 @@ void kin_stir(struct coordinator *c)
 {
     struct due first;
     for (uint32_t k = 0; k < c->back.count; k++) {
-        uint32_t i = c->back.rank[k], host = sim_host(c->segment, i);
-        const struct sim_rank *r = rank_of(c, i);
+        uint32_t i = c->back.rank[k], host = sim_host(&c->layout, i);
+        const struct sim_record *r = rank_of(c, i);
         note_anybody(c, i);
         if (note_stop(c, i, r->now)) {
             turns_due(c, i);
         }
+        find_new(c, i);
         if (!has_kin(c)) {
             continue;
         }
-        find_new(c, host);
         if (r->stirs != c->players[i].stirs) {
             c->players[i].stirs = r->stirs;
             tell_kin(c, i, r->stirred);
@@ -263,7 +253,7 @@ static struct waiters find_waiters(const struct coordinator *c)
 {
     struct waiters w = {0, 0, false};
     for (uint32_t i = 0; i < places(c); i++) {
-        const struct sim_rank *r = rank_of(c, i);
+        const struct sim_record *r = rank_of(c, i);
         w.found += r->finds;
         if (!c->players[i].gone) {
             w.last = r->now > w.last ? r->now : w.last;
@@ -297,16 +287,16 @@ bool kin_look(struct coordinator *c)
 
 uint64_t kin_turn(const struct coordinator *c, uint32_t place)
 {
-    uint64_t own = next_of(c, place), until = SIM_NEVER;
+    uint64_t own = turns_next(c, place), until = SIM_NEVER;
     if (!has_kin(c)) {
         return until;
     }
-    EACH_KIN(i, c, sim_host(c->segment, place))
+    EACH_KIN(i, c, sim_host(&c->layout, place))
     {
         if (i == place || c->players[i].gone) {
             continue;
         }
-        uint64_t other = next_of(c, i);
+        uint64_t other = turns_next(c, i);
         if (c->players[i].turn == TURN_OUT || other < own || (other == own && i < place)) {
             return 0;
         }

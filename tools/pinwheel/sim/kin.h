@@ -6,7 +6,7 @@
 #include "state.h"
 
 /* kin_ended() says whether a process has ended, or is about to; kin_note_end() notes it. */
-bool kin_ended(const struct coordinator *c, uint32_t place);
+bool kin_ended(struct coordinator *c, uint32_t place);
 void kin_note_end(struct coordinator *c, uint32_t place);
 /* kin_alive() says whether any process of a rank is left. kin_in_fence() says whether one of them
  * is in a fence, and lets `over` be no sooner than when that can be known, or would be with one HPU

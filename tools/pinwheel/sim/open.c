@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The beginning and the end of a simulated job: memory, network, thread, and what it came to. */
 #include "base/sys.h"
+#include "shared.h"
 #include "spans.h"
 #include "stats.h"
 #include "traffic.h"
@@ -18,38 +19,51 @@ static size_t places_of(const struct coordinator_setup *setup)
     return setup->ranks * (1 + (size_t)setup->processes);
 }
 
-static struct sim_segment *make_segment(struct coordinator *c)
+static uint64_t pages(uint64_t bytes)
 {
+    return (bytes + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE;
+}
+
+static bool make_segment(struct coordinator *c)
+{
+    struct sim_segment *s = &c->layout;
     size_t places = places_of(&c->setup);
-    size_t order_at = sizeof(struct sim_segment) + places * sizeof(struct sim_rank);
-    size_t spans_at = (order_at + places * sizeof(uint32_t) + 63) / 64 * 64;
-    size_t size = spans_at + c->setup.ranks * c->setup.spans * sizeof(struct sim_span);
+    *s = (struct sim_segment){.magic = SIM_MAGIC,
+                              .ranks = c->setup.ranks,
+                              .processes = c->setup.processes,
+                              .used = c->setup.ranks,
+                              .packet = c->setup.net.packet,
+                              .lookahead = 2 * c->setup.net.cable + c->setup.net.hop,
+                              .machine = c->setup.machine,
+                              .spans = c->setup.spans};
+    s->board_at = pages(sizeof(*s) + places * sizeof(s->address[0]));
+    s->ranks_at = s->board_at + pages(sizeof(struct sim_board) + 2 * places * sizeof(uint32_t));
+    s->spans_at = s->ranks_at + places * sizeof(struct sim_rank);
+    s->size = s->spans_at + s->ranks * sim_spans_bytes(s);
+    c->used = s->ranks;
     c->fd = memfd_create("pinwheel-sim", MFD_CLOEXEC);
-    if (c->fd < 0 || ftruncate(c->fd, (off_t)size) != 0) {
-        return NULL;
+    if (c->fd < 0 || ftruncate(c->fd, (off_t)s->size) != 0) {
+        return false;
     }
-    struct sim_segment *s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
-    if (s == MAP_FAILED) {
-        return NULL;
+    void *at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+    if (at == MAP_FAILED) {
+        return false;
     }
-    s->size = size;
-    s->order_at = order_at;
-    s->spans_at = spans_at;
-    s->spans = c->setup.spans;
-    s->ranks = c->setup.ranks;
-    s->processes = c->setup.processes;
-    s->used = c->setup.ranks;
-    s->packet = c->setup.net.packet;
-    s->lookahead = 2 * c->setup.net.cable + c->setup.net.hop;
-    s->machine = c->setup.machine;
-    for (size_t i = 0; i < c->setup.ranks; i++) { /* a child's is set when it is taken */
-        s->rank[i].taken = 1;
-        s->rank[i].look_at = s->rank[i].fence = SIM_NEVER;
-        s->rank[i].opened = s->rank[i].closed = SIM_NEVER;
+    c->segment = at;
+    memcpy(at, s, sizeof(*s));
+    for (uint32_t i = 0; i < places; i++) {
+        struct sim_record *r = rank_of(c, i);
+        r->look_at = r->fence = r->address.opened = r->address.closed = SIM_NEVER;
+        memcpy(&c->segment->address[i], &r->address, sizeof(r->address));
+        if (i < s->ranks) { /* a child's is made when its place is taken */
+            r->seal = sim_seal(r);
+            memcpy(&shared_of(c, i)->record, r, sizeof(*r));
+            atomic_store(&shared_of(c, i)->taken, 1);
+            atomic_store(&board_of(c)->turn[i], SIM_RUN);
+        }
     }
-    s->magic = SIM_MAGIC;
     snprintf(c->path, sizeof(c->path), "/proc/%d/fd/%d", (int)getpid(), c->fd);
-    return s;
+    return true;
 }
 
 static bool make_network(struct coordinator *c)
@@ -84,7 +98,7 @@ static void free_coordinator(struct coordinator *c)
     }
     net_graph_close(&c->graph);
     if (c->segment != NULL) {
-        munmap(c->segment, c->segment->size);
+        munmap(c->segment, c->layout.size);
     }
     if (c->fd >= 0) {
         close(c->fd);
@@ -136,10 +150,10 @@ struct coordinator *coordinator_start(const struct coordinator_setup *setup)
         free_coordinator(c);
         return NULL;
     }
-    c->segment = make_segment(c);
+    bool made = make_segment(c);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    int rc = c->segment != NULL ? pthread_create(&c->thread, NULL, coordinate, c) : ENOMEM;
+    int rc = made ? pthread_create(&c->thread, NULL, coordinate, c) : ENOMEM;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) {
         fprintf(stderr, "pinwheel sim: cannot start the coordinator of %u ranks: %s\n",
@@ -167,26 +181,34 @@ bool coordinator_killed(void *coordinator, int rank)
     return atomic_load(&c->players[rank].killed);
 }
 
+/* Has the coordinator's thread look. */
+static void wake(struct coordinator *c)
+{
+    atomic_fetch_add(&board_of(c)->came, 1);
+    futex_wake(&board_of(c)->came);
+}
+
 void coordinator_exited(void *coordinator, int rank)
 {
     struct coordinator *c = coordinator;
     atomic_store(&c->players[rank].exited, true);
     atomic_fetch_add(&c->exits, 1);
-    atomic_fetch_add(&c->segment->came, 1);
-    futex_wake(&c->segment->came);
+    wake(c);
 }
 
 static void sum_up(struct coordinator *c)
 {
     struct coordinator_result *r = &c->result;
     for (uint32_t i = 0; i < places(c); i++) {
-        const struct sim_rank *rank = rank_of(c, i);
-        const struct sim_counts *n = &rank->counts;
+        const struct sim_record *rank = rank_of(c, i);
+        struct sim_figures f;
+        shared_figures(c, i, &f);
+        const struct sim_counts *n = &f.counts;
         uint64_t hpus = sim_hpus_taken(n);
-        r->nics |= rank->opened != SIM_NEVER;
+        r->nics |= rank->address.opened != SIM_NEVER;
         r->end = rank->now > r->end ? rank->now : r->end;
         if (rank->outside_of[0] != '\0' && r->outside++ == 0) {
-            r->outside_rank = sim_host(c->segment, i);
+            r->outside_rank = sim_host(&c->layout, i);
             snprintf(r->outside_of, sizeof(r->outside_of), "%.31s", rank->outside_of);
         }
         r->counts.messages += n->messages;
@@ -217,8 +239,7 @@ static void sum_up(struct coordinator *c)
 void coordinator_end(struct coordinator *c, struct coordinator_result *result)
 {
     atomic_store(&c->stop, true);
-    atomic_fetch_add(&c->segment->came, 1);
-    futex_wake(&c->segment->came);
+    wake(c);
     pthread_join(c->thread, NULL);
     sum_up(c);
     c->result.stats = stats_take(c);

@@ -2,17 +2,17 @@
 /* The spans of all ranks, in order, and which packet is which. */
 #include "spans.h"
 
-#include "state.h"
+#include "shared.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How many spans a rank has noted: it may have died, or have written anything. */
-static size_t noted(const struct coordinator *c, uint32_t rank)
+/* How many spans a rank has noted. */
+static size_t noted(struct coordinator *c, uint32_t rank, struct sim_figures *f)
 {
-    uint64_t count = __atomic_load_n(&rank_of(c, rank)->spans, __ATOMIC_ACQUIRE);
-    return count < c->segment->spans ? count : c->segment->spans;
+    shared_figures(c, rank, f);
+    return f->spans < c->layout.spans ? f->spans : c->layout.spans;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -27,21 +27,26 @@ static int by_begin(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static void read_rank(const struct coordinator *c, struct sim_spans *s, uint32_t rank)
+static void read_rank(struct coordinator *c, struct sim_spans *s, uint32_t rank, size_t room)
 {
-    const struct sim_span *from = sim_spans_of(c->segment, rank);
+    const struct sim_span *from = spans_of(c, rank);
     struct sim_handler *names = s->handlers[rank];
-    memcpy(names, rank_of(c, rank)->counts.handler, sizeof(s->handlers[rank]));
-    for (unsigned i = 0; i < SIM_HANDLERS; i++) {
-        names[i].name[SIM_NAME - 1] = '\0';
-    }
-    for (size_t i = noted(c, rank); i > 0; i--, from++) {
+    struct sim_figures f;
+    uint64_t sum = 0;
+    size_t count = noted(c, rank, &f);
+    count = count < room ? count : room;
+    memcpy(names, f.counts.handler, sizeof(s->handlers[rank]));
+    for (size_t i = 0; i < count; i++) {
         struct rank_span *to = &s->span[s->count];
-        *to = (struct rank_span){.rank = rank, .order = s->count++, .is = *from};
+        *to = (struct rank_span){.rank = rank, .order = s->count++};
+        memcpy(&to->is, &from[i], sizeof(to->is));
+        sum = sim_sum_span(sum, &to->is);
         to->handler =
-            from->what == SIM_SPAN_HANDLER ? names[from->message % SIM_HANDLERS].name : NULL;
-        s->end = from->end > s->end ? from->end : s->end;
+            to->is.what == SIM_SPAN_HANDLER ? names[to->is.message % SIM_HANDLERS].name : NULL;
+        s->end = to->is.end > s->end ? to->is.end : s->end;
     }
+    s->missed += f.spans_missed;
+    shared_check_spans(c, rank, sum == f.spans_sum);
 }
 
 /* Of packets that left: the order in which they are looked for. */
@@ -60,11 +65,12 @@ static int by_packet(const void *a, const void *b)
     return 0;
 }
 
-struct sim_spans *spans_take(const struct coordinator *c)
+struct sim_spans *spans_take(struct coordinator *c)
 {
+    struct sim_figures f;
     size_t count = 0;
     for (uint32_t i = 0; i < c->setup.ranks; i++) {
-        count += noted(c, i);
+        count += noted(c, i, &f);
     }
     struct sim_spans *s = calloc(1, sizeof(*s) + count * sizeof(s->span[0]));
     if (s == NULL) {
@@ -78,10 +84,11 @@ struct sim_spans *spans_take(const struct coordinator *c)
         return NULL;
     }
     for (uint32_t i = 0; i < s->ranks; i++) {
-        read_rank(c, s, i);
+        read_rank(c, s, i, count - s->count);
     }
-    for (uint32_t i = 0; i < places(c); i++) {
-        s->missed += rank_of(c, i)->spans_missed;
+    for (uint32_t i = c->setup.ranks; i < places(c); i++) {
+        shared_figures(c, i, &f);
+        s->missed += f.spans_missed;
     }
     qsort(s->span, s->count, sizeof(s->span[0]), by_begin);
     s->sent = malloc((count + 1) * sizeof(*s->sent));

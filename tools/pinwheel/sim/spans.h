@@ -34,7 +34,7 @@ struct sim_spans {
 
 /* spans_take() reads the spans of a job that is over; NULL: no memory. */
 struct coordinator;
-struct sim_spans *spans_take(const struct coordinator *c);
+struct sim_spans *spans_take(struct coordinator *c);
 void spans_free(struct sim_spans *s);
 
 /* spans_lane() is the line of a span, spans_what() what it is, in words. */

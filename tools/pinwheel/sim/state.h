@@ -29,13 +29,18 @@ enum turn { TURN_IDLE, TURN_OUT };
 struct player {
     struct coming *coming; /* a heap */
     size_t count, capacity;
-    _Atomic int pid; /* as the launcher says; 0: not started */
+    struct sim_record record; /* what the coordinator knows of it, and gives it */
+    uint32_t process;         /* its own number, as it has told it; 0: it has not */
+    bool torn;                /* it has ended in the midst of a turn: its figures may be of two */
+    uint64_t floor;           /* time of the last packet that it sent */
+    bool known;               /* it has a record that was read */
+    _Atomic int pid;          /* as the launcher says; 0: not started */
     _Atomic bool exited;
     _Atomic bool killed; /* it has died, as was asked for */
     uint64_t dies;       /* when it is to; SIM_NEVER: never */
     uint64_t entered;    /* packets that it has put into the network */
     uint64_t link_free;  /* when its link has got the last one through */
-    bool gone; /* nothing happens there any more */
+    bool gone;           /* nothing happens there any more */
     enum turn turn;
     bool blocked;   /* it uses no place, out or not */
     uint64_t due;   /* the time of its item in the heap of them; SIM_NEVER: it has none */
@@ -52,6 +57,9 @@ struct rank_list {
 
 struct coordinator {
     struct sim_segment *segment;
+    struct sim_segment layout; /* as it was made: what ranks may have written has no say */
+    uint32_t used;             /* no place from this one on was ever taken */
+    bool spoiled;              /* a rank has written over its memory; it was said */
     char path[64];
     int fd;
     pthread_t thread;
@@ -86,16 +94,30 @@ struct coordinator {
     struct coordinator_result result;
 };
 
-static inline struct sim_rank *rank_of(const struct coordinator *c, uint32_t rank)
+/* rank_of() is the coordinator's own copy of a record, shared_of() the memory that it shares with
+ * that rank, and spans_of() the spans there. */
+static inline struct sim_record *rank_of(const struct coordinator *c, uint32_t rank)
 {
-    return &c->segment->rank[rank];
+    return &c->players[rank].record;
+}
+static inline struct sim_rank *shared_of(const struct coordinator *c, uint32_t rank)
+{
+    return (struct sim_rank *)((uintptr_t)c->segment + c->layout.ranks_at) + rank;
+}
+static inline const struct sim_span *spans_of(const struct coordinator *c, uint32_t rank)
+{
+    return (const struct sim_span *)((uintptr_t)c->segment + c->layout.spans_at +
+                                     rank * sim_spans_bytes(&c->layout));
+}
+static inline struct sim_board *board_of(const struct coordinator *c)
+{
+    return (struct sim_board *)((uintptr_t)c->segment + c->layout.board_at);
 }
 
 /* places() is the number of places that are looked at: ranks, and behind them children. */
 static inline uint32_t places(const struct coordinator *c)
 {
-    uint32_t used = atomic_load(&c->segment->used), most = sim_places(c->segment);
-    return used < c->setup.ranks ? c->setup.ranks : used < most ? used : most;
+    return c->used;
 }
 
 /* coordinate() is the coordinator's thread: `arg` is a struct coordinator. */

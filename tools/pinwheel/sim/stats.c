@@ -2,32 +2,14 @@
 /* What a simulated job has taken: read, added up, compared. */
 #include "stats.h"
 
-#include "nic/stats.h"
-#include "state.h"
+#include "shared.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- reading ---- */
 
-/* What the NIC's own page says: requests, and those that no entry took. */
-static void read_page(const struct sim_rank *from, struct rank_stats *to)
-{
-    static const int refused[] = {PTL_SR_DROP_COUNT, PTL_SR_PERMISSION_VIOLATIONS,
-                                  PTL_SR_OPERATION_VIOLATIONS};
-    const struct nic_stats *page = (const struct nic_stats *)from->nic;
-    for (unsigned i = 0; i < STATS_MOVEMENTS; i++) {
-        to->requests += page->received[i];
-    }
-    for (unsigned kind = 0; kind < STATS_KINDS; kind++) {
-        for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-            to->dropped += page->registers[kind][refused[i]];
-        }
-    }
-    to->matched = to->requests > to->dropped ? to->requests - to->dropped : 0;
-}
-
-struct sim_stats *stats_take(const struct coordinator *c)
+struct sim_stats *stats_take(struct coordinator *c)
 {
     uint32_t ranks = places(c); /* children have rows behind those of ranks */
     struct sim_stats *s = calloc(1, sizeof(*s) + ranks * sizeof(s->rank[0]));
@@ -38,21 +20,21 @@ struct sim_stats *stats_take(const struct coordinator *c)
     s->hpus = c->setup.machine.hpus;
     s->clock_mhz = c->setup.machine.clock_mhz;
     for (uint32_t i = 0; i < ranks; i++) {
-        const struct sim_rank *from = rank_of(c, i);
         struct rank_stats *to = &s->rank[i];
-        to->rank = sim_host(c->segment, i);
-        to->process = i < c->setup.ranks ? 0 : i - sim_child(c->segment, to->rank) + 1;
-        to->counts = from->counts;
-        to->now = from->now;
-        to->lead = from->lead < from->now ? from->lead : from->now;
+        struct sim_figures f;
+        shared_figures(c, i, &f);
+        to->rank = sim_host(&c->layout, i);
+        to->process = i < c->setup.ranks ? 0 : i - sim_child(&c->layout, to->rank) + 1;
+        to->counts = f.counts;
+        to->now = rank_of(c, i)->now;
+        to->lead = rank_of(c, i)->lead < to->now ? rank_of(c, i)->lead : to->now;
+        to->requests = f.requests;
+        to->dropped = f.dropped;
+        to->matched = f.requests > f.dropped ? f.requests - f.dropped : 0;
         if (i < c->setup.ranks) {
             to->link_out = net_busy(c->net, 2 * i);
             to->link_in = net_busy(c->net, 2 * i + 1);
         }
-        for (unsigned k = 0; k < SIM_HANDLERS; k++) { /* the rank may have written anything */
-            to->counts.handler[k].name[SIM_NAME - 1] = '\0';
-        }
-        read_page(from, to);
         s->end = to->now > s->end ? to->now : s->end;
     }
     for (uint32_t i = 2 * c->graph.hosts; i < c->graph.channels; i++) {

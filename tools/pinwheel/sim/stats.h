@@ -47,7 +47,7 @@ struct sim_stats {
 
 /* stats_take() reads the figures of a job that is over; NULL: no memory. */
 struct coordinator;
-struct sim_stats *stats_take(const struct coordinator *c);
+struct sim_stats *stats_take(struct coordinator *c);
 /* stats_sum() adds up the figures of all ranks, handlers by their names; `now` is the latest. */
 void stats_sum(const struct sim_stats *s, struct rank_stats *sum);
 /* stats_use() finds what was taken most. */

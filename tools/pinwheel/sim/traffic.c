@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/heap.h"
+#include "shared.h"
 #include "turns.h"
 
 #include <stdlib.h>
@@ -78,7 +79,7 @@ static bool keep(struct coordinator *c, struct sim_packet *p, uint32_t *ref)
  * was lost after the way there and back, and sends it again; those behind it wait. */
 static uint64_t get_through(struct coordinator *c, const struct sim_packet *p)
 {
-    uint32_t host = sim_host(c->segment, p->from);
+    uint32_t host = sim_host(&c->layout, p->from);
     struct player *from = &c->players[host];
     if (c->setup.faults.drop <= 0) {
         return p->time;
@@ -96,10 +97,9 @@ static void enter(struct coordinator *c, struct sim_packet *p)
 {
     uint64_t bytes = p->bytes != 0 ? p->bytes : 1;
     uint32_t ref;
-    uint32_t from = sim_host(c->segment, p->from), to = sim_host(c->segment, p->to);
+    uint32_t from = sim_host(&c->layout, p->from), to = sim_host(&c->layout, p->to);
     if (from == to) {
-        announce(c, p,
-                 p->time + c->segment->lookahead + sim_bytes_ps(bytes - 1, c->setup.net.byte));
+        announce(c, p, p->time + c->layout.lookahead + sim_bytes_ps(bytes - 1, c->setup.net.byte));
         return;
     }
     uint64_t time = get_through(c, p);
@@ -136,22 +136,22 @@ static int by_time(const void *a, const void *b)
 /* Takes what an idle rank has sent. */
 static void take_sent(struct coordinator *c, uint32_t rank)
 {
-    struct sim_rank *r = rank_of(c, rank);
-    for (uint32_t i = 0; i < r->out_count; i++) {
-        const struct sim_packet *out = &r->out[i];
-        size_t size = offsetof(struct sim_packet, data) + out->bytes;
-        struct sim_packet *p = malloc(size);
-        if (p == NULL || out->to >= places(c) || out->bytes > SIM_PACKET ||
-            !ARRAY_ROOM(c->departing, c->departing_count, c->departing_capacity, 64)) {
-            c->memory_short = true;
+    struct sim_record *r = rank_of(c, rank);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < r->out_count && !c->spoiled; i++) {
+        struct sim_packet *p = shared_packet(c, rank, i, &sum);
+        if (p == NULL || !ARRAY_ROOM(c->departing, c->departing_count, c->departing_capacity, 64)) {
+            c->memory_short |= !c->spoiled;
             free(p);
-            continue;
+            return;
         }
-        memcpy(p, out, size);
-        p->from = rank;
         c->departing[c->departing_count++] = (struct departing){p->time, rank, i, p};
     }
+    if (sum != r->out_sum) {
+        shared_spoil(c, rank, "the packets that it sends");
+    }
     r->out_count = 0;
+    r->out_sum = 0;
 }
 
 void traffic_collect(struct coordinator *c)
@@ -163,7 +163,11 @@ void traffic_collect(struct coordinator *c)
         qsort(c->departing, c->departing_count, sizeof(*c->departing), by_time);
     }
     for (size_t i = 0; i < c->departing_count; i++) {
-        enter(c, c->departing[i].packet);
+        if (c->spoiled) {
+            free(c->departing[i].packet);
+        } else {
+            enter(c, c->departing[i].packet);
+        }
     }
     c->departing_count = 0;
 }
@@ -184,7 +188,7 @@ static void refuse(struct coordinator *c, struct sim_packet *p)
     p->from_life = p->to_life;
     p->to = to;
     p->to_life = life;
-    announce(c, p, p->time + c->segment->lookahead);
+    announce(c, p, p->time + c->layout.lookahead);
 }
 
 static struct sim_packet *pop(struct player *p)
@@ -199,18 +203,20 @@ static struct sim_packet *pop(struct player *p)
 
 uint64_t traffic_hand_over(struct coordinator *c, uint32_t rank, uint64_t until)
 {
-    struct sim_rank *r = rank_of(c, rank);
+    struct sim_record *r = rank_of(c, rank);
     struct player *p = &c->players[rank];
     while (p->count != 0 && p->coming[0].time < until) {
         if (r->in_count == SIM_PACKETS) {
             return p->coming[0].time;
         }
         struct sim_packet *packet = pop(p);
-        if (p->gone || packet->time >= r->closed || packet->to_life != r->life) {
+        if (p->gone || packet->time >= r->address.closed || packet->to_life != r->address.life) {
             refuse(c, packet);
             continue;
         }
-        memcpy(&r->in[r->in_count++], packet, offsetof(struct sim_packet, data) + packet->bytes);
+        memcpy(&shared_of(c, rank)->in[r->in_count++], packet,
+               offsetof(struct sim_packet, data) + packet->bytes);
+        r->in_sum = sim_sum_packet(r->in_sum, packet);
         free(packet);
     }
     return until;

@@ -10,13 +10,6 @@ extern const struct net_hooks traffic_hooks;
 /* traffic_collect() puts what the ranks have sent whose turns are over into the
  * network. */
 void traffic_collect(struct coordinator *c);
-/* traffic_next() is when a process may run next. */
-static inline uint64_t traffic_next(const struct coordinator *c, uint32_t rank)
-{
-    const struct player *p = &c->players[rank];
-    uint64_t next = c->segment->rank[rank].next;
-    return p->count != 0 && p->coming[0].time < next ? p->coming[0].time : next;
-}
 /* traffic_hand_over() gives a rank the packets that come to it before `until`; it returns until
  * when it has them all. */
 uint64_t traffic_hand_over(struct coordinator *c, uint32_t rank, uint64_t until);

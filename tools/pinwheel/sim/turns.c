@@ -18,6 +18,7 @@
 #include "turns.h"
 
 #include "kin.h"
+#include "shared.h"
 
 #include "base/array.h"
 #include "base/heap.h"
@@ -28,7 +29,7 @@
 
 enum { SILENCE_S = 10, RANKS_PER_S = 50, BLOCKED_NS = 200000, STOP_MS = 200 };
 /* between two looks at children, whose ends the launcher does not see */
-enum { DEATH_NS = 10000000 };
+enum { DEATH_NS = 10000000, WAKE_NS = 1000000000 };
 
 /* ---- who may run next ---- */
 
@@ -39,12 +40,18 @@ static bool due_before(const struct due *a, const struct due *b, const void *of)
 
 HEAP_OF(due, struct due, 4, due_before)
 
+uint64_t turns_next(const struct coordinator *c, uint32_t place)
+{
+    const struct player *p = &c->players[place];
+    uint64_t next = p->gone ? SIM_NEVER : p->record.next;
+    next = p->count != 0 && p->coming[0].time < next ? p->coming[0].time : next;
+    return p->stopped && !p->gone ? SIM_NEVER : next;
+}
+
 void turns_due(struct coordinator *c, uint32_t rank)
 {
     struct player *p = &c->players[rank];
-    uint64_t next = p->gone ? SIM_NEVER : rank_of(c, rank)->next;
-    next = p->count != 0 && p->coming[0].time < next ? p->coming[0].time : next;
-    next = atomic_load(&rank_of(c, rank)->stopped) != 0 && !p->gone ? SIM_NEVER : next;
+    uint64_t next = turns_next(c, rank);
     if (p->turn != TURN_IDLE || next == p->due) {
         return;
     }
@@ -102,33 +109,46 @@ void turns_give(struct coordinator *c, uint32_t rank)
 {
     c->players[rank].turn = TURN_OUT;
     c->players[rank].blocked = false;
-    atomic_store(&rank_of(c, rank)->turn, SIM_NEXT);
-    sim_order(c->segment)[c->given++] = rank;
+    shared_give(c, rank);
+    atomic_store(&board_of(c)->turn[rank], SIM_NEXT);
+    atomic_store(&board_of(c)->turn[sim_places(&c->layout) + c->given++], rank);
     add(&c->out, rank);
 }
 
 static void start_given(struct coordinator *c)
 {
-    struct sim_segment *s = c->segment;
-    atomic_store(&s->started, 0);
-    atomic_store(&s->ordered, c->given);
+    struct sim_board *b = board_of(c);
+    atomic_store(&b->started, 0);
+    atomic_store(&b->ordered, c->given);
     c->given = 0;
-    for (uint32_t i = 0; i < c->setup.jobs && sim_next(s); i++) {
+    for (uint32_t i = 0; i < c->setup.jobs && sim_next(b, sim_places(&c->layout)); i++) {
     }
 }
 
-static bool is_over(struct coordinator *c, uint32_t rank)
+/* What the board says of a rank that is out. */
+static uint32_t turn_of(struct coordinator *c, uint32_t rank)
 {
-    const struct sim_rank *r = rank_of(c, rank);
-    bool idle = atomic_load(&r->pid) != 0 && atomic_load(&r->turn) == SIM_IDLE;
-    bool left = atomic_load(&r->left) != 0 || atomic_load(&c->players[rank].exited);
-    if (left || (!idle && places(c) > c->setup.ranks)) {
-        if (kin_ended(c, rank)) {
-            kin_note_end(c, rank);
-            return true;
-        }
+    uint32_t turn = atomic_load(&board_of(c)->turn[rank]);
+    if (turn > SIM_NEXT) {
+        shared_spoil(c, rank, "whose turn it is");
     }
-    return idle;
+    return turn;
+}
+
+static bool is_over(struct coordinator *c, uint32_t rank, uint32_t turn)
+{
+    bool idle = shared_process(c, rank) != 0 && turn == SIM_IDLE;
+    bool left = shared_left(c, rank) || atomic_load(&c->players[rank].exited);
+    bool ended = (left || (!idle && places(c) > c->setup.ranks)) && kin_ended(c, rank);
+    if (idle) {
+        shared_take(c, rank);
+    } else if (ended) {
+        shared_take_last(c, rank);
+    }
+    if (ended) {
+        kin_note_end(c, rank);
+    }
+    return idle || ended;
 }
 
 /* What is out. */
@@ -144,12 +164,13 @@ static struct out take_back(struct coordinator *c)
     for (uint32_t i = 0; i < c->out.count; i++) {
         uint32_t rank = c->out.rank[i];
         struct player *p = &c->players[rank];
-        if (is_over(c, rank)) {
+        uint32_t turn = turn_of(c, rank);
+        if (is_over(c, rank, turn)) {
             p->turn = TURN_IDLE;
             add(&c->back, rank);
             continue;
         }
-        bool waits = atomic_load(&rank_of(c, rank)->turn) == SIM_NEXT;
+        bool waits = turn == SIM_NEXT;
         o.waiting += waits;
         o.running += !waits && !p->blocked;
         c->out.rank[kept++] = rank;
@@ -192,11 +213,29 @@ static bool sleeps(uint32_t pid)
     return is_in(pid, "SDTt");
 }
 
-void turns_await_stop(const struct coordinator *c, uint32_t rank)
+void turns_await_stop(struct coordinator *c, uint32_t rank)
 {
-    uint32_t pid = atomic_load(&rank_of(c, rank)->pid);
+    uint32_t pid = shared_process(c, rank);
     for (int ms = 0; ms < STOP_MS && !is_in(pid, "TtZX"); ms++) {
         sys_nap(1000000);
+    }
+}
+
+/* Lets the next one run that waits for a place, whatever the order in the segment is now. */
+static void start_next(const struct coordinator *c)
+{
+    for (uint32_t i = 0; i < c->out.count; i++) {
+        if (sim_start(board_of(c), c->out.rank[i])) {
+            return;
+        }
+    }
+}
+
+/* Has those that are out look whether it is their turn: one that was woken knows. */
+static void wake_all(const struct coordinator *c)
+{
+    for (uint32_t i = 0; i < c->out.count; i++) {
+        futex_wake(&board_of(c)->turn[c->out.rank[i]]);
     }
 }
 
@@ -205,11 +244,10 @@ static void look_for_blocked(struct coordinator *c)
 {
     for (uint32_t i = 0; i < c->out.count; i++) {
         uint32_t rank = c->out.rank[i];
-        const struct sim_rank *r = rank_of(c, rank);
         struct player *p = &c->players[rank];
-        if (!p->blocked && atomic_load(&r->turn) == SIM_RUN && sleeps(r->pid)) {
+        if (!p->blocked && turn_of(c, rank) == SIM_RUN && sleeps(shared_process(c, rank))) {
             p->blocked = true;
-            sim_next(c->segment);
+            start_next(c);
         }
     }
 }
@@ -218,15 +256,15 @@ static void look_for_blocked(struct coordinator *c)
  * for the launcher, which starts all of them first. */
 static int patience(const struct coordinator *c, uint32_t rank)
 {
-    bool came = atomic_load(&rank_of(c, rank)->pid) != 0;
+    bool came = c->players[rank].process != 0;
     return SILENCE_S + (came ? 0 : (int)(c->setup.ranks / RANKS_PER_S));
 }
 
 /* Says that a rank holds all others up, since so many seconds. */
 static void tell_silence(struct coordinator *c, uint32_t rank, int seconds)
 {
-    const struct sim_rank *r = rank_of(c, rank);
-    if (atomic_load(&r->pid) == 0) {
+    uint32_t pid = c->players[rank].process;
+    if (pid == 0) {
         fprintf(stderr,
                 "pinwheel sim: rank %u has not called PtlNIInit or pinwheel_job_barrier for %d s; "
                 "the others wait for it\n",
@@ -235,7 +273,7 @@ static void tell_silence(struct coordinator *c, uint32_t rank, int seconds)
         fprintf(stderr,
                 "pinwheel sim: rank %u (process %u) computes, or waits outside of Portals, since "
                 "%d s; virtual time stands at %.3f us\n",
-                rank, r->pid, seconds, (double)r->now / 1e6);
+                rank, pid, seconds, (double)rank_of(c, rank)->now / 1e6);
     }
 }
 
@@ -246,25 +284,28 @@ bool turns_await(struct coordinator *c)
     c->back.count = 0;
     start_given(c);
     for (;;) {
-        uint32_t came = atomic_load(&c->segment->came), back = c->back.count;
-        if (atomic_load(&c->stop)) {
-            return false;
-        }
+        uint32_t came = atomic_load(&board_of(c)->came), back = c->back.count;
         struct out o = take_back(c);
         take_ends(c);
+        if (atomic_load(&c->stop) || c->spoiled) {
+            return false;
+        }
         if (c->out.count == 0) {
             return true;
         }
         if (o.waiting != 0 && o.running == 0) {
-            sim_next(c->segment); /* one that was to start another has died */
+            start_next(c); /* one that was to start another has died */
         }
         since = c->back.count != back ? clock_ns() : since;
-        futex_wait(&c->segment->came, came,
+        futex_wait(&board_of(c)->came, came,
                    o.waiting != 0               ? BLOCKED_NS
                    : places(c) > c->setup.ranks ? DEATH_NS
                                                 : 1000000000);
         if (o.waiting != 0 && c->back.count == back) {
             look_for_blocked(c);
+        }
+        if (clock_ns() - since > WAKE_NS) {
+            wake_all(c);
         }
         int seconds = patience(c, c->out.rank[0]);
         if (!told && clock_ns() - since > (int64_t)seconds * 1000000000) {

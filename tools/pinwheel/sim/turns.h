@@ -5,8 +5,10 @@
 
 #include "state.h"
 
-/* turns_due() notes when a rank may run next, after that may have changed. turns_first() is the
- * rank that may run first, turns_take() takes it out; false: none may run. */
+/* turns_next() is when a process may run next, and turns_due() notes that after it may have
+ * changed. turns_first() is the one that may run first, turns_take() takes it out; false: none may
+ * run. */
+uint64_t turns_next(const struct coordinator *c, uint32_t place);
 void turns_due(struct coordinator *c, uint32_t rank);
 bool turns_first(struct coordinator *c, struct due *first);
 void turns_take(struct coordinator *c);
@@ -15,7 +17,7 @@ void turns_take(struct coordinator *c);
 void turns_expect(struct coordinator *c, uint32_t rank);
 void turns_give(struct coordinator *c, uint32_t rank);
 /* turns_await_stop() waits until a process that was stopped is. */
-void turns_await_stop(const struct coordinator *c, uint32_t rank);
+void turns_await_stop(struct coordinator *c, uint32_t rank);
 /* turns_await() waits until all turns are over; c->back then has whose they were. False: the job
  * is over. */
 bool turns_await(struct coordinator *c);

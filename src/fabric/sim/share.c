@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a process of a rank shares with the coordinator (segment.h). It can write there only to what
+ * is its rank's own, and works on copies, so that what a stray pointer of the program changes is
+ * found out.
+ */
+#include "fabric/sim/share.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+void sim_share_spoiled(const struct sim_segment *s, uint32_t place, const char *what)
+{
+    log_line(LOG_ERROR,
+             "rank %u has written over the memory that it shares with pinwheel sim: %s; look for a "
+             "stray pointer; the process ends",
+             sim_host(s, place), what);
+    SYS_CALL(SYS_exit_group, 1);
+    __builtin_unreachable();
+}
+
+bool sim_share_read(const struct sim_rank *from, struct sim_record *to)
+{
+    memcpy(to, &from->record, sizeof(*to));
+    return sim_sealed(to);
+}
+
+void sim_share_write(struct sim_rank *to, struct sim_record *r)
+{
+    r->seal = sim_seal(r);
+    memcpy(&to->record, r, sizeof(*r));
+}
+
+void sim_share_show(struct sim_clock *c)
+{
+    if (c->tally != NULL) {
+        c->tally(c->taker, &c->figures);
+    }
+    memcpy(&c->shared->figures, &c->figures, sim_figures_bytes(&c->figures));
+    memcpy(c->shared->figures.phase, c->figures.phase, sim_phases_bytes(&c->figures));
+    c->me->figures_sum = sim_sum_figures(&c->figures);
+    sim_share_write(c->shared, c->me);
+}
+
+/* ---- mapped ---- */
+
+/* Memory of the job of another version of Pinwheel begins alike, but for the version. */
+static void tell_stranger(const char *path, uint64_t magic)
+{
+    char theirs[3] = {(char)(magic >> 48), (char)(magic >> 56), '\0'};
+    char ours[3] = {(char)(SIM_MAGIC >> 48), (char)(SIM_MAGIC >> 56), '\0'};
+    bool other = (magic ^ SIM_MAGIC) << 16 == 0;
+    if (other && magic != SIM_MAGIC) {
+        log_line(LOG_ERROR,
+                 "cannot join the simulated job of " SIM_VARIABLE "=%s: `pinwheel sim` shares "
+                 "memory of version %s, and this program's library is of version %s: use the "
+                 "`pinwheel` and the library of one installation",
+                 path, theirs, ours);
+        return;
+    }
+    log_line(LOG_ERROR,
+             "cannot join the simulated job of " SIM_VARIABLE "=%s: it is over: start the program "
+             "by `pinwheel sim`",
+             path);
+}
+
+static bool allow(const void *from, uint64_t size, int access)
+{
+    return size == 0 || mprotect((void *)from, (size_t)size, access) == 0;
+}
+
+/* A rank can write to the board and to what is its own, and read what the coordinator tells all: a
+ * stray pointer that leads anywhere else here is a fault of its own. */
+static bool open_own(const struct sim_segment *s, uint32_t rank)
+{
+    const int writes = PROT_READ | PROT_WRITE;
+    return allow(sim_board(s), s->ranks_at - s->board_at, writes) &&
+           allow(sim_place(s, rank), sizeof(struct sim_rank), writes) &&
+           allow(sim_place(s, sim_child(s, rank)), s->processes * sizeof(struct sim_rank),
+                 writes) &&
+           allow(sim_spans_of(s, rank), sim_spans_bytes(s), writes);
+}
+
+struct sim_segment *sim_share_map(const char *path, unsigned long rank)
+{
+    int fd = sys_open(path, O_RDWR | O_CLOEXEC, 0);
+    struct sim_segment s = {.magic = 0};
+    bool whole = fd >= 0 && sys_read(fd, &s, sizeof(s)) == (ssize_t)sizeof(s);
+    void *at = MAP_FAILED;
+    if (whole && s.magic == SIM_MAGIC && rank < s.ranks) {
+        at = mmap(NULL, (size_t)s.size, PROT_NONE, MAP_SHARED, fd, 0);
+    }
+    if (fd >= 0) {
+        sys_close(fd);
+    }
+    if (whole && s.magic == SIM_MAGIC && rank >= s.ranks) {
+        log_line(LOG_ERROR, "PMI_RANK=%lu is no rank of the simulated job, which has %u", rank,
+                 s.ranks);
+        return NULL;
+    }
+    if (at != MAP_FAILED && allow(at, s.board_at, PROT_READ) && open_own(at, (uint32_t)rank)) {
+        return at;
+    }
+    tell_stranger(path, s.magic);
+    return NULL;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory that a process of a rank shares with the coordinator: mapped, read and written. */
+#ifndef FABRIC_SIM_SHARE_H
+#define FABRIC_SIM_SHARE_H
+
+#include "fabric/sim/rank.h"
+
+/* sim_share_map() maps the memory of a job for a process of a rank; NULL after a line in the log.
+ */
+struct sim_segment *sim_share_map(const char *path, unsigned long rank);
+/* sim_share_read() reads a record once; false: it is not whole. sim_share_write() seals it. */
+bool sim_share_read(const struct sim_rank *from, struct sim_record *to);
+void sim_share_write(struct sim_rank *to, struct sim_record *r);
+/* sim_share_show() shows the coordinator what this process has done in its turn. */
+void sim_share_show(struct sim_clock *c);
+/* sim_share_spoiled() ends the process: what is in its place was written by nobody who may. */
+__attribute__((noreturn)) void sim_share_spoiled(const struct sim_segment *s, uint32_t place,
+                                                 const char *what);
+
+#endif
