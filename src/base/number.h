@@ -22,4 +22,17 @@ static inline bool number_read(const char *text, int64_t least, int64_t most, in
     return true;
 }
 
+/* number_read_unsigned() is the same for numbers without a sign. */
+static inline bool number_read_unsigned(const char *text, uint64_t most, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    unsigned long v = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || v > most) {
+        return false;
+    }
+    *number = v;
+    return true;
+}
+
 #endif

@@ -269,9 +269,24 @@ void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns)
     SYS_CALL(SYS_futex, word, FUTEX_WAIT, value, timeout_ns < 0 ? NULL : &t, NULL, 0);
 }
 
-bool futex_wait_signal(_Atomic uint32_t *word, uint32_t value)
+bool futex_wait_signal(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns)
 {
-    return SYS_CALL(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0) == -EINTR;
+    struct timespec t = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
+    return SYS_CALL(SYS_futex, word, FUTEX_WAIT, value, timeout_ns < 0 ? NULL : &t, NULL, 0) ==
+           -EINTR;
+}
+
+char sys_task_state(const char *path)
+{
+    char text[256];
+    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    ssize_t n = fd >= 0 ? sys_read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0) {
+        sys_close(fd);
+    }
+    text[n > 0 ? n : 0] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end != NULL && name_end[1] == ' ' ? name_end[2] : '\0';
 }
 
 void futex_wake(_Atomic uint32_t *word)

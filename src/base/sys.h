@@ -175,10 +175,13 @@ static inline void compiler_fence(void)
  * without end. The word may be shared between processes. futex_wake() wakes all sleepers,
  * futex_wake_one() one. */
 void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);
-/* futex_wait_signal() is futex_wait() without end; true: a signal handler has run meanwhile. */
-bool futex_wait_signal(_Atomic uint32_t *word, uint32_t value);
+/* futex_wait_signal() is futex_wait(); true: a signal handler has run meanwhile. */
+bool futex_wait_signal(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);
 void futex_wake(_Atomic uint32_t *word);
 void futex_wake_one(_Atomic uint32_t *word);
+/* sys_task_state() is the state of a process or thread, in the letter of its file /proc/.../stat;
+ * '\0': there is no such file. */
+char sys_task_state(const char *path);
 
 /* ---- Barriers of the kernel ---- */
 

@@ -85,18 +85,12 @@ static int64_t first_ran(void)
 /* Whether the first thread runs or is ready to run, and does not sleep. */
 static bool first_is_ready(void)
 {
-    char text[128];
-    snprintf(text, sizeof(text), "/proc/self/task/%d/stat", getpid());
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
     forks_hold(); /* a child of the program would keep the file open */
-    int fd = sys_open(text, O_RDONLY | O_CLOEXEC, 0);
-    ssize_t n = fd < 0 ? -1 : sys_read(fd, text, sizeof(text) - 1);
-    if (fd >= 0) {
-        sys_close(fd);
-    }
+    char state = sys_task_state(path);
     forks_release();
-    text[n < 0 ? 0 : n] = '\0';
-    const char *behind_name = strrchr(text, ')');
-    return behind_name != NULL && strncmp(behind_name, ") R", 3) == 0;
+    return state == 'R';
 }
 
 /* Whether the first thread was ready to run, but got no core since the last look. */

@@ -407,6 +407,41 @@ machines() {
     refuses "--nic toy: must be discrete, integrated, zero or pspin" 2 "$pinwheel" sim --nic toy true
 }
 
+# Where things are written to, and read from, before a rank starts.
+outputs() {
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    # not LINE OPTION...: the job does not start
+    not() {
+        refuses "$1" 1 "$pinwheel" sim --quiet "${@:2}" touch "$work/ran"
+        [ ! -e "$work/ran" ] || same "$1" "no run" "a run"
+        rm -f "$work/ran"
+    }
+    not "--timeline $work/no/t.svg: No such file" --timeline "$work/no/t.svg"
+    not "--trace $work: Is a directory" --trace "$work"
+    not "--stats $work/no/s.json: No such file" --stats="$work/no/s.json"
+    not "--svg $work/no/s.svg: No such file" --sweep hpus=1,2 --svg "$work/no/s.svg"
+    mkdir "$work/t.csv"
+    not "--timeline $work/t.csv: Is a directory" --timeline "$work/t.svg"
+    for options in --json --stats=json "--sweep hpus=1,2" "--json --sweep hpus=1,2"; do
+        # shellcheck disable=SC2086  # they are words
+        said=$("$pinwheel" sim $options true 2>&1 > /dev/full)
+        same "$options > /dev/full, status" 1 $?
+        case $said in
+        *"standard output cannot be written: No space left"*) ;;
+        *) same "$options > /dev/full" "a line" "$said" ;;
+        esac
+    done
+    mkfifo "$work/m.toml"
+    refuses "m.toml: cannot be read: it is no regular file" 2 "$pinwheel" sim --nic "$work/m.toml" true
+    refuses "cannot start another one" 1 "$pinwheel" sim --quiet "$pinwheel" sim true
+    refuses "abc values: must be a number from 2" 2 "$pinwheel" sim --sweep hpus=1:16:abc true
+    refuses "1 values: must be a number from 2" 2 "$pinwheel" sim --sweep hpus=1:16:1 true
+    refuses "two values of one parameter" 2 "$pinwheel" sim --hpus 2 --sweep hpus=1:4 true
+    # shellcheck disable=SC2016  # the rank's shell is to expand it
+    refuses "rank 0 is stopped since" 3 "$pinwheel" sim --quiet sh -c 'kill -STOP $$'
+}
+
 refused() {
     refuses "no PROGRAM given" 2 "$pinwheel" sim -n 2
     refuses "--cable-latency 0" 2 "$pinwheel" sim --cable-latency 0 true

@@ -20,6 +20,8 @@
 #include <string.h>
 
 enum { MUTEX_PS = 1000000 }; /* between two looks at a mutex of the library */
+/* between two looks of a process that may have left its rank's group at whether the job is over */
+enum { LOOK_NS = 1000000000 };
 enum { CROWD = 1000000, CROWD_STATUS = 3 };
 
 static bool event_before(const struct sim_event *a, const struct sim_event *b, const void *of)
@@ -122,14 +124,18 @@ static void run_others(const struct sim_clock *c)
 static void await_turn(struct sim_clock *c)
 {
     _Atomic uint32_t *word = &sim_board(c->segment)->turn[c->rank];
+    int64_t most = c->rank < c->segment->ranks ? -1 : LOOK_NS; /* a rank dies with its launcher */
     uint64_t serial = c->me->serial;
     for (;;) {
         uint32_t turn = atomic_load(word);
         if (turn == SIM_RUN) {
             break;
         }
-        if (futex_wait_signal(word, turn)) {
+        if (futex_wait_signal(word, turn, most)) {
             c->running->interrupted = true;
+        }
+        if (most >= 0) {
+            sim_share_outlived(c->segment);
         }
     }
     if (!sim_share_read(c->shared, c->me) || c->me->serial != serial + 1) {

@@ -9,8 +9,10 @@
 #include "base/log.h"
 #include "base/sys.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 void sim_share_spoiled(const struct sim_segment *s, uint32_t place, const char *what)
 {
@@ -46,6 +48,22 @@ void sim_share_show(struct sim_clock *c)
 }
 
 /* ---- mapped ---- */
+
+/* By what a job is found, and which memory that was. */
+static struct {
+    char path[64];
+    struct stat is;
+} joined;
+
+void sim_share_outlived(const struct sim_segment *s)
+{
+    struct stat now;
+    if (joined.path[0] != '\0' &&
+        (SYS_CALL(SYS_stat, joined.path, &now) != 0 || now.st_ino != joined.is.st_ino ||
+         now.st_dev != joined.is.st_dev)) {
+        SYS_CALL(SYS_kill, (pid_t)SYS_CALL(SYS_getpid), SIGKILL);
+    }
+}
 
 /* Memory of the job of another version of Pinwheel begins alike, but for the version. */
 static void tell_stranger(const char *path, uint64_t magic)
@@ -92,6 +110,10 @@ struct sim_segment *sim_share_map(const char *path, unsigned long rank)
     void *at = MAP_FAILED;
     if (whole && s.magic == SIM_MAGIC && rank < s.ranks) {
         at = mmap(NULL, (size_t)s.size, PROT_NONE, MAP_SHARED, fd, 0);
+    }
+    if (at != MAP_FAILED && strlen(path) < sizeof(joined.path) &&
+        SYS_CALL(SYS_fstat, fd, &joined.is) == 0) {
+        memcpy(joined.path, path, strlen(path) + 1);
     }
     if (fd >= 0) {
         sys_close(fd);

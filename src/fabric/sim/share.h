@@ -8,6 +8,8 @@
 /* sim_share_map() maps the memory of a job for a process of a rank; NULL after a line in the log.
  */
 struct sim_segment *sim_share_map(const char *path, unsigned long rank);
+/* sim_share_outlived() ends a process whose job is over: nobody will ever give it a turn. */
+void sim_share_outlived(const struct sim_segment *s);
 /* sim_share_read() reads a record once; false: it is not whole. sim_share_write() seals it. */
 bool sim_share_read(const struct sim_rank *from, struct sim_record *to);
 void sim_share_write(struct sim_rank *to, struct sim_record *r);

@@ -97,7 +97,7 @@ static void give_clock(struct sim_clock *c, struct sim_task *from, struct sim_ta
 static void await_clock(struct sim_task *t)
 {
     while (atomic_load(&t->run) == 0) {
-        if (futex_wait_signal(&t->run, 0)) {
+        if (futex_wait_signal(&t->run, 0, -1)) {
             t->interrupted = true;
         }
     }

@@ -147,6 +147,8 @@ static void kill_ranks(const struct coordinator *c)
         int rank = atomic_load(&c->players[sim_host(&c->layout, i)].pid);
         int pid = i < c->setup.ranks ? rank : (int)c->players[i].process;
         if (!c->players[i].gone && pid > 0 && (pid == rank || getpgid(pid) == rank)) {
+            /* what has happened was said: the launcher does not say it of each rank */
+            atomic_store(&c->players[sim_host(&c->layout, i)].killed, true);
             kill(pid, SIGKILL);
         }
     }
@@ -182,7 +184,7 @@ static void end_stuck(struct coordinator *c)
         if (!c->players[i].gone) {
             fprintf(stderr, "pinwheel sim:   rank %u%s %s since %.5f us", sim_host(&c->layout, i),
                     i < c->setup.ranks ? "" : "'s child",
-                    waits[r->waits < SIM_REASONS ? r->waits : 0], (double)r->now / 1e6);
+                    c->players[i].stopped ? "is stopped" : waits[r->waits], (double)r->now / 1e6);
             if (r->waits == SIM_WAITS) {
                 tell_wait(&r->waits_for);
             }

@@ -9,11 +9,11 @@
 #include "fault.h"
 
 #include "base/array.h"
+#include "base/number.h"
 #include "sim/util/parameters.h"
 #include "sim/util/random.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,10 +70,7 @@ static int take_word(struct words *w, const char *word)
 
 static int take_number(struct words *w, uint64_t most, const char *allowed, uint64_t *number)
 {
-    char *end;
-    errno = 0;
-    *number = strtoull(w->word, &end, 10);
-    if (!isdigit((unsigned char)w->word[0]) || *end != '\0' || errno != 0 || *number > most) {
+    if (!number_read_unsigned(w->word, most, number)) {
         return wrong(w, allowed);
     }
     next(w);

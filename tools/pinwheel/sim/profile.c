@@ -2,6 +2,7 @@
 /* Machines by name and from files; see profile.h. */
 #include "profile.h"
 
+#include "base/number.h"
 #include "hpu/rv32/timing.h"
 #include "sim/util/parameters.h"
 #include "toml.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* How a parameter is written: a time, a time of a byte or a rate, a number, a clock, the name of a
  * table of cycles. */
@@ -123,14 +125,6 @@ static bool parse_clock(const char *text, uint64_t *mhz)
     return true;
 }
 
-static bool parse_count(const char *text, uint64_t *value)
-{
-    char *end;
-    errno = 0;
-    *value = strtoull(text, &end, 10);
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
-}
-
 static bool parse_timing(const char *text, uint64_t *value)
 {
     const struct rv32_timing *t = rv32_timing_find(text);
@@ -155,7 +149,7 @@ static bool parse(const struct parameter *p, const char *text, uint64_t *value)
         *value = all.value[SIM_G];
         return true;
     case COUNT:
-        return parse_count(text, value);
+        return number_read_unsigned(text, UINT64_MAX, value);
     case MHZ:
         return parse_clock(text, value);
     case TIMING:
@@ -346,6 +340,11 @@ int profile_read(const char *file, const char *text, size_t length, struct sim_m
 static int read_file(const char *name, struct sim_machine *m, char error[PROFILE_ERROR])
 {
     enum { MOST = 65536 };
+    struct stat is;
+    if (stat(name, &is) == 0 && !S_ISREG(is.st_mode)) {
+        snprintf(error, PROFILE_ERROR, "%s: cannot be read: it is no regular file", name);
+        return -1;
+    }
     char *text = malloc(MOST);
     FILE *f = text != NULL ? fopen(name, "re") : NULL;
     size_t length = f != NULL ? fread(text, 1, MOST, f) : 0;

@@ -119,6 +119,8 @@ static bool run_value(const struct reproduce *r, const struct figure *f,
     bool found = rc == 0 && from != NULL && read_value(from, f, ps);
     if (from != NULL) {
         fclose(from);
+    } else {
+        close(ends[0]);
     }
     while (rc == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }

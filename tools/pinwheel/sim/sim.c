@@ -2,6 +2,7 @@
 /* `pinwheel sim`: a job whose ranks have simulated NICs, in virtual time; coordinator.c runs it. */
 #include "boot/pmi_server.h"
 #include "coordinator.h"
+#include "outputs.h"
 #include "pinwheel/commands.h"
 #include "pinwheel/launch/launch.h"
 #include "pinwheel/util/args.h"
@@ -42,7 +43,7 @@ struct sim {
 static const char sim_summary[] =
     "Runs N processes of PROGRAM as the ranks of one job, as `pinwheel run` does, with simulated\n"
     "NICs in virtual time: their bytes move, and all that a NIC does takes the time that it would\n"
-    "take. What the program computes takes none unless it says so (pinwheel_sim.h). Afterwards a\n"
+    "take. What the program computes takes none unless it says so (pinwheel_sim.h). Afterwards\n"
     "two lines say how long the job took and what limited it.\n\n"
     "The exit status is that of `pinwheel run`; 3 if ranks wait for what never comes.";
 
@@ -290,6 +291,10 @@ static int run_job(void *sim, const struct sim_machine *m, struct coordinator_re
 static int simulate(struct sim *s)
 {
     struct coordinator_result result;
+    if (!outputs_can("--timeline", s->timeline, true) || !outputs_can("--trace", s->trace, false) ||
+        (s->stats == STATS_FILE && !outputs_can("--stats", s->stats_file, false))) {
+        return 1;
+    }
     int status = run_job(s, &s->sweep.nic[0], &result);
     if (s->json) {
         print_json(s, &result);
@@ -301,6 +306,22 @@ static int simulate(struct sim *s)
     free(result.stats);
     spans_free(result.spans);
     return failed && status == 0 ? 1 : status;
+}
+
+/* All runs that are asked for, and the end of the command. */
+static int simulate_all(struct sim *s)
+{
+    int status;
+    if (s->sweep.nics == 1 && s->sweep.values == 0) {
+        status = simulate(s);
+    } else {
+        s->sweep.json = s->json;
+        s->sweep.run = run_job;
+        s->sweep.arg = s;
+        status = outputs_can("--svg", s->sweep.svg, true) ? sweep_run(&s->sweep) : 1;
+    }
+    fault_free(&s->setup.faults);
+    return outputs_end(status);
 }
 
 int command_sim(int argc, char **argv)
@@ -330,6 +351,11 @@ int command_sim(int argc, char **argv)
     if (!args_given(&a, "--processes") && s.launch.size > 64) {
         s.setup.processes = 2;
     }
+    if (getenv(SIM_VARIABLE) != NULL) {
+        fprintf(stderr, "pinwheel sim: a rank of a simulated job (" SIM_VARIABLE " is set) cannot "
+                        "start another one: start it beside the job\n");
+        return 1;
+    }
     if (a.next >= a.argc) {
         return args_error(&a, "no PROGRAM given; it follows the options: "
                               "pinwheel sim -n 2 PROGRAM [ARGUMENT]...");
@@ -354,17 +380,19 @@ int command_sim(int argc, char **argv)
         m->no_skip = s.no_skip;
     }
     s.launch.argv = &a.argv[a.next];
-    if (s.sweep.nics == 1 && s.sweep.values == 0) {
-        return s.sweep.svg == NULL
-                   ? simulate(&s)
-                   : args_error(&a, "--svg draws what --sweep, or --nic A,B, finds");
+    bool one = s.sweep.nics == 1 && s.sweep.values == 0;
+    if (one && s.sweep.svg != NULL) {
+        return args_error(&a, "--svg draws what --sweep, or --nic A,B, finds");
     }
-    if (s.stats != STATS_NONE || s.setup.spans != 0) {
+    if (!one && (s.stats != STATS_NONE || s.setup.spans != 0)) {
         return args_error(&a, "--stats, --timeline and --trace are for one run: leave out --sweep, "
                               "and give one --nic");
     }
-    s.sweep.json = s.json;
-    s.sweep.run = run_job;
-    s.sweep.arg = &s;
-    return sweep_run(&s.sweep);
+    if (s.sweep.values != 0 &&
+        ((strcmp(s.sweep.key, "hpus") == 0 && args_given(&a, "--hpus")) ||
+         (strcmp(s.sweep.key, "handler") == 0 && args_given(&a, "--handler")))) {
+        return args_error(&a, "--sweep %s and --%s are two values of one parameter: leave one out",
+                          s.sweep.key, s.sweep.key);
+    }
+    return simulate_all(&s);
 }

@@ -2,6 +2,7 @@
 /* Several runs of one job, with other machines; see sweep.h. */
 #include "sweep.h"
 
+#include "base/number.h"
 #include "pinwheel/util/json.h"
 #include "pinwheel/util/plot.h"
 #include "profile.h"
@@ -88,7 +89,14 @@ int sweep_take(struct args *a, void *sweep)
             }
         }
         if (good && range) {
-            good = s->values == 2 && fill(s, count != NULL ? strtoull(count, NULL, 10) : 0, error);
+            uint64_t many = 0;
+            bool read =
+                count == NULL || (number_read_unsigned(count, SWEEP_VALUES, &many) && many > 1);
+            if (!read) {
+                snprintf(error, sizeof(error), "%s values: must be a number from 2 to %d", count,
+                         SWEEP_VALUES);
+            }
+            good = read && s->values == 2 && fill(s, many, error);
         }
     }
     return good ? ARGS_GO_ON : args_error(a, "--sweep %s: %s", a->value, error);

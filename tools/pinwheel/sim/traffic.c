@@ -177,7 +177,7 @@ void traffic_collect(struct coordinator *c)
 /* When a rank that has ended is to get something: its sender is told instead. */
 static void refuse(struct coordinator *c, struct sim_packet *p)
 {
-    c->result.refused++;
+    c->result.refused += p->kind == SIM_DATA;
     if (p->kind == SIM_REFUSED || c->players[p->from].gone) {
         free(p);
         return;

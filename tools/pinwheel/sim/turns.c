@@ -196,16 +196,10 @@ static void take_ends(struct coordinator *c)
 /* Whether a process is in one of the states that /proc has letters for. */
 static bool is_in(uint32_t pid, const char *states)
 {
-    char path[32], text[256];
+    char path[32];
     snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-    ssize_t n = fd >= 0 ? sys_read(fd, text, sizeof(text) - 1) : -1;
-    if (fd >= 0) {
-        sys_close(fd);
-    }
-    text[n > 0 ? n : 0] = '\0';
-    const char *name_end = strrchr(text, ')');
-    return name_end != NULL && name_end[1] == ' ' && strchr(states, name_end[2]) != NULL;
+    char state = sys_task_state(path);
+    return state != '\0' && strchr(states, state) != NULL;
 }
 
 static bool sleeps(uint32_t pid)
@@ -269,6 +263,11 @@ static void tell_silence(struct coordinator *c, uint32_t rank, int seconds)
                 "pinwheel sim: rank %u has not called PtlNIInit or pinwheel_job_barrier for %d s; "
                 "the others wait for it\n",
                 rank, seconds);
+    } else if (is_in(pid, "Tt")) {
+        fprintf(stderr,
+                "pinwheel sim: rank %u (process %u) is stopped by a signal or a debugger, since %d "
+                "s at most; the others wait for it, and virtual time stands at %.3f us\n",
+                rank, pid, seconds, (double)rank_of(c, rank)->now / 1e6);
     } else {
         fprintf(stderr,
                 "pinwheel sim: rank %u (process %u) computes, or waits outside of Portals, since "

@@ -33,13 +33,18 @@ static const char common_style[] =
     ".c6 { stroke: #b8a800 } .c6-fill { fill: #b8a800 }\n"
     ".c7 { stroke: #777777 } .c7-fill { fill: #777777 }\n";
 
+bool plot_data_path(const char *path, char *name, size_t size)
+{
+    size_t length = strlen(path);
+    length -= length > 4 && strcmp(path + length - 4, ".svg") == 0 ? 4 : 0;
+    return snprintf(name, size, "%.*s.csv", (int)length, path) < (int)size;
+}
+
 int plot_open(struct plot *p, const char *path, double width, double height, const char *title,
               const char *description, const char *style)
 {
     char name[PATH_MAX], both[4096];
-    size_t length = strlen(path);
-    length -= length > 4 && strcmp(path + length - 4, ".svg") == 0 ? 4 : 0;
-    if (snprintf(name, sizeof(name), "%.*s.csv", (int)length, path) >= (int)sizeof(name)) {
+    if (!plot_data_path(path, name, sizeof(name))) {
         errno = ENAMETOOLONG;
         return -1;
     }

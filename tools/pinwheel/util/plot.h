@@ -16,6 +16,8 @@ struct plot {
     FILE *data;
 };
 
+/* plot_data_path() is the name of the file of a picture's data; false: it has no room. */
+bool plot_data_path(const char *path, char *name, size_t size);
 /* plot_open() begins the picture `path`, with the CSS classes that all plots have and those of
  * `style`, and the file of its data, of the same name with .csv at its end. Returns 0, or -1 with
  * errno set. plot_close() ends both files; -1, with errno set, if one of them could not be
