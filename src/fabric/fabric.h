@@ -114,6 +114,7 @@ struct fabric_rx {
     /* earlier messages of the channel are in progress: rx_done may only be called after theirs */
     bool behind;
     bool in_order;   /* the fabric itself keeps what it writes of the message behind those */
+    bool tells;      /* of virtual time: its handlers have ended, and the NIC waits to tell of it */
     uint64_t number; /* increases from one message of the channel to the next */
 
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;
@@ -132,7 +133,7 @@ enum rx_step {
     RX_KEPT,
     RX_HEADED, /* from rx_short only: see there */
     /* from rx_header of a message that is behind others: the fabric calls again when one of those
-     * has ended */
+     * has ended, or only tells of its end */
     RX_TURN
 };
 

@@ -202,6 +202,7 @@ bool timed_told(struct rx *rx)
         bool tells = !run->pending && ((le->options & PTL_ME_EVENT_COMM_DISABLE) == 0 ||
                                        (le->options & PTL_ME_EVENT_CT_COMM) != 0);
         run->told = nic->time->written(nic->fabric, tells);
+        rx->f.tells = true;
         (void)nic->time->at(nic->fabric, run->told, nothing, NULL, false);
     }
     return nic->time->now(nic->fabric) >= run->told;

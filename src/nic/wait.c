@@ -149,7 +149,8 @@ static void tell_wait(struct nic *nic, const struct patience *p)
         w.wanted = p->mark->success;
     }
     const struct unexpected_header *oldest = NULL;
-    for (uint32_t i = 0; p->ni != NULL && oldest == NULL && ni_has_pt(p->ni, i); i++) {
+    bool any = p->ni != NULL && p->ni->unexpected.opened != 0; /* were there ever headers? */
+    for (uint32_t i = 0; any && oldest == NULL && ni_has_pt(p->ni, i); i++) {
         const struct pt *pt = ni_pt(p->ni, i);
         oldest = pt->allocated ? pt->unexpected.first : NULL;
         w.pt = i;

@@ -15,6 +15,7 @@
  *      outside     says that it reads standard input, and does, to the end
  *      stuck       waits for a thread that waits for a mutex for ever
  *      many        more children than --processes
+ *      calls       makes calls that take no time until a thread has slept for 30 us
  */
 #include "pinwheel_sim.h"
 
@@ -326,6 +327,35 @@ static void of_outside(void)
     }
 }
 
+static _Atomic bool slept;
+
+static void *sleeps_and_tells(void *unused)
+{
+    pause_us(30);
+    slept = true;
+    return NULL;
+}
+
+static void of_calls(void)
+{
+    pthread_t thread;
+    ptl_handle_ni_t ni;
+    ptl_handle_ct_t ct;
+    must(PtlInit(), "PtlInit");
+    must(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_PHYSICAL, PTL_PID_ANY, NULL, NULL,
+                   &ni),
+         "PtlNIInit");
+    pthread_create(&thread, NULL, sleeps_and_tells, NULL);
+    while (!slept) {
+        must(PtlCTAlloc(ni, &ct), "PtlCTAlloc");
+        must(PtlCTFree(ct), "PtlCTFree");
+    }
+    pthread_join(thread, NULL);
+    printf("%ld\n", us());
+    must(PtlNIFini(ni), "PtlNIFini");
+    PtlFini();
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -334,7 +364,8 @@ int main(int argc, char **argv)
     } scenes[] = {{"pipe", of_pipe},           {"wait", of_wait},     {"join", of_join},
                   {"condition", of_condition}, {"polls", of_polls},   {"mutex", of_mutex},
                   {"puts", of_puts},           {"killed", of_killed}, {"signal", of_signal},
-                  {"outside", of_outside},     {"stuck", of_stuck},   {"many", of_many}};
+                  {"outside", of_outside},     {"stuck", of_stuck},   {"many", of_many},
+                  {"calls", of_calls}};
     now(&began);
     if (pipe(ends) != 0) {
         return 1;

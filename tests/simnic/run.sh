@@ -245,6 +245,7 @@ programs() {
     scene killed "1 20;"
     scene signal "1 25;"
     scene polls "100 5000;1 0 3100;"
+    scene calls "30;"
     same "many" "2 50" "$(sim --processes 2 --quiet "$p" many 2> /dev/null)"
     case $(sim --processes 2 --quiet "$p" many 2>&1) in
     *"give \`pinwheel sim\` a larger --processes"*) ;;

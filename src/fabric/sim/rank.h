@@ -40,7 +40,7 @@ struct sim_task {
     _Atomic uint32_t run; /* it is its turn; a futex */
     /* While it does not run: what the clock has of the thread that does. */
     uint64_t debt;
-    unsigned looks;
+    unsigned looks, calls;
     bool skips, passing;
 };
 
@@ -64,6 +64,7 @@ struct sim_clock {
     uint64_t last_lead;   /* of the last event */
     uint64_t memory_free; /* when host memory takes the next transfer */
     unsigned looks;       /* of the thread at nothing, since then */
+    unsigned calls;       /* of the thread, in a row, that took no time */
     bool skips;           /* its next look is to skip some */
     uint64_t serial;
     struct sim_event *events; /* a heap */

@@ -160,18 +160,12 @@ static const struct rx_source_ops sim_source = {sim_here, sim_pass, sim_settle, 
 /* The arrival whose machine goes on; the NIC's lock is held all the time. */
 static struct arrival *current;
 
-/* Whether the DMA engine, which takes transfers in order, keeps a message behind those before it:
- * all that these write was given to it. */
-static bool engine_keeps_order(const struct arrival *a)
+/* Whether the DMA engine, which takes transfers in order, keeps a message behind this one: all that
+ * this one writes was given to it. */
+static bool engine_has_all(const struct arrival *a)
 {
-    for (const struct list *l = a->link.prev; l != &a->channel->arrivals; l = l->prev) {
-        const struct arrival *before = container_of(l, struct arrival, link);
-        if (!before->begun || !before->deposits || before->m.rx->sink != RX_DEPOSIT ||
-            before->m.status != FABRIC_OK || before->issued != before->length) {
-            return false;
-        }
-    }
-    return true;
+    return a->begun && a->deposits && a->m.rx->sink == RX_DEPOSIT && a->m.status == FABRIC_OK &&
+           a->issued == a->length;
 }
 
 /* The NIC's rx_header(): a message that writes to host memory ends behind its last transfer. It
@@ -179,7 +173,7 @@ static bool engine_keeps_order(const struct arrival *a)
 static enum rx_step sim_header(struct nic_peer *np, struct fabric_rx *rx)
 {
     struct arrival *a = current;
-    rx->in_order = engine_keeps_order(a);
+    rx->in_order = a->in_order;
     enum rx_step step = a->peer->fabric->setup.up->rx_header(np, rx);
     a->handled |= step == RX_WAIT;
     if (step == RX_GO && a->m.status == FABRIC_OK) {
@@ -203,15 +197,27 @@ static void begin(struct arrival *a)
     a->m = (struct rx_machine){.source = &p->source, .status = a->m.status, .rx = rx};
     a->begun = c->lent = true;
     rx->number = c->number++;
-    rx->last = false;
+    rx->last = rx->tells = false;
     rx->length = a->length;
     memcpy(rx->header, a->header, FABRIC_HEADER);
     rx_machine_begin(&a->m);
 }
 
-/* Goes on with a message; true if that is its end. */
-static bool go_on(struct arrival *a, bool first, bool *moved)
+/* Whether the NIC has said RX_TURN, and nothing has changed that this can be due to. */
+static bool keeps_waiting(const struct arrival *a, bool in_order)
 {
+    return a->m.turn && a->asked == a->channel->turns && a->in_order == in_order;
+}
+
+/* Goes on with a message; true if that is its end. `in_order`: the DMA engine has all that the
+ * messages before it write. */
+static bool go_on(struct arrival *a, bool first, bool in_order, bool *moved)
+{
+    if (a->begun && keeps_waiting(a, in_order)) {
+        return false;
+    }
+    a->asked = a->channel->turns;
+    a->in_order = in_order;
     if (!a->begun) {
         begin(a);
         *moved = true;
@@ -225,21 +231,28 @@ static bool go_on(struct arrival *a, bool first, bool *moved)
     a->m.rx->behind = !first || a->transfers != 0;
     current = a;
     *moved |= rx_machine_go_on(&a->m);
-    return a->m.phase == RX_IDLE;
+    bool over = a->m.phase == RX_IDLE;
+    if (over || (a->m.rx->tells && !a->tells)) {
+        a->tells = true;
+        a->channel->turns++;
+    }
+    return over;
 }
 
 /* Goes on with the messages of a channel, as far as they have arrived. */
 static bool take(struct sim_channel *c)
 {
-    bool moved = false;
+    bool moved = false, in_order = true;
     for (struct list *l = c->arrivals.next; l != &c->arrivals;) {
         struct arrival *a = container_of(l, struct arrival, link);
-        bool over = go_on(a, l == c->arrivals.next, &moved);
+        bool over = go_on(a, l == c->arrivals.next, in_order, &moved);
         bool matched = !over && a->m.rx->matched;
         if (over) {
             free_arrival(a);
         } else if (!matched) {
             break;
+        } else {
+            in_order = in_order && engine_has_all(a);
         }
         l = over ? c->arrivals.next : l->next;
     }

@@ -43,6 +43,9 @@ struct arrival {
     bool deposits; /* its header is done, and it writes to host memory at the end */
     bool handled;  /* a handler has run for it, and the NIC has its end told (timed_told()) */
     bool told;     /* the DMA transfer that tells of its end was issued */
+    bool tells;    /* its handlers have ended (rx->tells), and that was counted in channel->turns */
+    bool in_order; /* when the NIC was asked last: the DMA engine has what those before it write */
+    uint64_t asked; /* channel->turns then */
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint8_t *payload;
 };
@@ -53,6 +56,8 @@ struct sim_channel {
     enum fabric_class class;
     struct list arrivals; /* in the order in which they were sent */
     uint64_t number;
+    uint64_t
+        turns; /* messages that have ended, or whose handlers have: others may have their turn */
     uint64_t ready; /* when the last message to the peer is ready to leave */
 };
 

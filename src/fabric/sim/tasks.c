@@ -83,10 +83,12 @@ static void give_clock(struct sim_clock *c, struct sim_task *from, struct sim_ta
 {
     from->debt = c->debt;
     from->looks = c->looks;
+    from->calls = c->calls;
     from->skips = c->skips;
     from->passing = c->passing;
     c->debt = to->debt;
     c->looks = to->looks;
+    c->calls = to->calls;
     c->skips = to->skips;
     c->passing = to->passing;
     c->running = to;
@@ -209,6 +211,7 @@ void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits wai
         me->since = c->now;
         me->since_lead = own;
     }
+    c->calls = until > c->now ? 0 : c->calls;
     me->waits = waits;
     me->why = why;
     me->locked = locked;
