@@ -43,7 +43,8 @@ typedef enum {
     PTL_REQUEST_ATOMIC,
     PTL_REQUEST_FETCH_ATOMIC,
     PTL_REQUEST_SWAP,
-    PTL_REQUEST_TIMER /* not a message but a tick of a timer, spin.h */
+    PTL_REQUEST_TIMER, /* not a message but a tick of a timer, spin.h */
+    PTL_REQUEST_FRAME  /* frames of an Ethernet interface (`pinwheel raw`) */
 } ptl_request_type_t;
 
 typedef struct ptl_header {
@@ -316,6 +317,26 @@ PTL_EXPORT int PtlHandlerCounterAdd(unsigned int index, uint64_t value);
  * nothing is printed. A string in memory that cannot be read ends the handler with SEGV. */
 PTL_EXPORT int PtlHandlerPrintf(const char *format, ...);
 int PtlHandlerPrintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- Frames (beyond the paper) ---- For handlers on the frames of an Ethernet interface, which
+ * `pinwheel raw` runs (docs/raw-ethernet.md): each payload handler gets a frame, from its
+ * destination address on. A frame that its handler neither answers nor passes ends with it. Handlers
+ * of other messages get PTL_FAIL. */
+
+/* PtlHandlerFrameReply() sends the first `length` bytes of the frame, as the handler has left them,
+ * out of the interface on which it came, when the payload handler returns SUCCESS. The last call
+ * counts. PTL_ARG_INVALID: `length` is below 14 or beyond the frame. */
+PTL_EXPORT int PtlHandlerFrameReply(ptl_size_t length);
+
+/* PtlHandlerFrameSend() sends a frame of the handler's memory at once; the memory is the handler's
+ * again when the call returns. PTL_ARG_INVALID: `length` is below 14 or more than the interface
+ * takes. PTL_NO_SPACE: the interface has too many frames to send. Memory that cannot be read ends
+ * the handler with SEGV. */
+PTL_EXPORT int PtlHandlerFrameSend(const void *frame, ptl_size_t length);
+
+/* PtlHandlerFramePass() gives the frame, as the handler has left it, to the kernel when the payload
+ * handler returns SUCCESS, as if no rule had matched it. */
+PTL_EXPORT int PtlHandlerFramePass(void);
 
 /* ---- Counters of the host ---- `ct_handle` must be of the same NI as the entry, else
  * PTL_ARG_INVALID. The operations that a change triggers happen before the call returns.

@@ -261,6 +261,24 @@ int hpu_device_find(struct hpu_device *t, void (*handler)(void), struct hpu_devi
     return 0;
 }
 
+int hpu_device_open(struct hpu_device *t, const char *path, const char *const names[3],
+                    struct hpu_device_code code[3], struct rv32_error *error)
+{
+    const struct hpu_image *i = open_image(t, path, error);
+    int found = 0;
+    for (int k = 0; i != NULL && k < 3; k++) {
+        const struct rv32_symbol *s = rv32_table_find(&i->table, names[k]);
+        code[k] = s != NULL ? (struct hpu_device_code){t, i, s->name, s->address}
+                            : (struct hpu_device_code){.device = t};
+        found += s != NULL;
+    }
+    if (i != NULL && found == 0) {
+        return rv32_fail(error, "%s: registers none of the handlers %s, %s, %s", path, names[0],
+                         names[1], names[2]);
+    }
+    return i != NULL ? 0 : -1;
+}
+
 /* ---- The device ---- */
 
 struct hpu_device *hpu_device_create(size_t stack_size, const struct rv32_timing *timing,

@@ -75,6 +75,14 @@ struct hpu_message {
     const void *operand; /* of a swap; NULL if the operation takes none */
 };
 
+/* What a handler asks for that runs on a frame of an interface. */
+enum hpu_frame_call {
+    HPU_FRAME_REPLY, /* its frame, `length` bytes of it, is to be sent */
+    HPU_FRAME_PASS,  /* its frame is to be the kernel's */
+    HPU_FRAME_ROOM,  /* *room is to be where a frame of `length` bytes may be written */
+    HPU_FRAME_SEND   /* what has been written there is to be sent */
+};
+
 enum hpu_count { HPU_COUNT_GET, HPU_COUNT_SET, HPU_COUNT_ADD };
 
 /* Functions of the NIC. The context of a handler calls them, while it is not expendable. */
@@ -95,6 +103,9 @@ struct hpu_ops {
      * it; it returns a PTL_ code. state() returns the message state; NULL: the message has none. */
     int (*header)(struct hpu_env *env, ptl_header_t *header);
     void *(*state)(struct hpu_env *env, size_t *length);
+    /* frame() does what the handler of a frame asks for, and returns a PTL_ code. NULL: the
+     * messages are no frames. */
+    int (*frame)(struct hpu_env *env, enum hpu_frame_call what, uint8_t **room, size_t length);
 };
 
 /* A counter that handlers add to and the host reads. */

@@ -26,9 +26,9 @@ static const struct subcommand {
     {"goal", command_goal, "schedules of the simulator: compile, show, generate, run"},
     {"cc", command_cc, "compile handlers for this machine and for the RV32 cores"},
     {"hpu", command_hpu, "handlers on a model of RISC-V cores: run, profile, trace, budget"},
-    {"raw", command_raw, "handlers on the frames of ordinary network interfaces"},
     {"slmp", command_slmp, "send and receive files over UDP"},
 #ifdef PINWHEEL_WITH_PORTALS
+    {"raw", command_raw, "handlers on the frames of ordinary network interfaces"},
     {"demo", command_demo, "show ping-pong and a text scan by handlers, between two processes"},
     {"bench", command_bench, "measure Pinwheel beside the machine's limits and other libraries"},
 #endif

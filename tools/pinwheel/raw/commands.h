@@ -4,5 +4,6 @@
 #define PINWHEEL_RAW_COMMANDS_H
 
 int raw_command_check(int argc, char **argv);
+int raw_command_run(int argc, char **argv);
 
 #endif

@@ -8,6 +8,7 @@
 #include "pinwheel/util/family.h"
 
 static const struct family_member members[] = {
+    {"run", raw_command_run, "run handlers on the frames of an interface or a capture file"},
     {"check", raw_command_check, "what rules match; the XDP program; a proof that both agree"},
 };
 

@@ -76,7 +76,10 @@ RV32_CALL(43, pinwheel_cas_1,             LOCAL_ATOMIC,   WORD, CHANGES(1), WORD
 RV32_CALL(44, pinwheel_cas_2,             LOCAL_ATOMIC,   WORD, CHANGES(2), WORD, WORD) \
 RV32_CALL(45, pinwheel_cas_8,             LOCAL_ATOMIC,   DOUBLE, CHANGES(8), DOUBLE, DOUBLE) \
 RV32_CALL(46, PtlHandlerHeader,           HEADER,         WORD, CHANGES(72)) \
-RV32_CALL(47, PtlHandlerMessageState,     REGISTER,       WORD)
+RV32_CALL(47, PtlHandlerMessageState,     REGISTER,       WORD) \
+RV32_CALL(48, PtlHandlerFrameReply,       REGISTER,       WORD, DOUBLE) \
+RV32_CALL(49, PtlHandlerFrameSend,        SEND,           WORD, READS(1), DOUBLE) \
+RV32_CALL(50, PtlHandlerFramePass,        REGISTER,       WORD)
 /* clang-format on */
 
 #endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is asked of the kernel about an interface of this network namespace. */
+#ifndef RAW_IFACE_H
+#define RAW_IFACE_H
+
+#include <stdbool.h>
+
+/* raw_iface_queues() returns the number of receive queues, 1 if the driver does not say;
+ * raw_iface_mtu() the MTU, or -errno. */
+unsigned raw_iface_queues(const char *iface);
+int raw_iface_mtu(const char *iface);
+
+/* raw_iface_has_default() is true if a default route of this namespace, of IPv4 or IPv6, leaves by
+ * the interface, or if that cannot be found out. */
+bool raw_iface_has_default(const char *iface);
+
+#endif

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frames for the tests of `pinwheel raw run`, and what must become of them; standard library only.
+
+frames.py make pings FILE     pings, good and bad, and others: a capture file
+frames.py check pings FILE    the answers to them
+frames.py make messages FILE  frames of messages
+frames.py check messages FILE what handlers/count.c says of them
+frames.py serve|ask ...       datagrams and a connection beside the handlers, see live.sh
+"""
+import socket
+import struct
+import sys
+
+A, B = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
+SIZES = [0, 1, 2, 15, 16, 56, 57, 1000, 1416, 1472, 8900, 8976]
+
+
+def checksum(data):
+    data += b"\0" * (len(data) % 2)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total > 0xffff:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+def ip(proto, payload, ihl=5, fragment=0, length=None, src="10.0.0.1", dst="10.0.0.2"):
+    options = b"\1" * (4 * (ihl - 5)) if ihl > 5 else b""
+    total = 20 + len(options) + len(payload) if length is None else length
+    head = struct.pack("!BBHHHBBH4s4s", 0x40 | ihl, 0, total, 7, fragment, 64, proto, 0,
+                       socket.inet_aton(src), socket.inet_aton(dst)) + options
+    return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + payload
+
+
+def eth(kind, payload, tags=b"", pad=True):
+    frame = B + A + tags + struct.pack("!H", kind) + payload
+    return frame.ljust(60, b"\0") if pad else frame
+
+
+def ping(number, size, kind=8):
+    data = bytes((number + i) & 255 for i in range(size))
+    head = struct.pack("!BBHHH", kind, 0, 0, 0x1234, number)
+    return head[:2] + struct.pack("!H", checksum(head + data)) + head[4:] + data
+
+
+def slmp(number, flags, size, sport=5000, src="10.0.0.1"):
+    data = struct.pack("!HII", flags, number, 0) + bytes(size)
+    udp = struct.pack("!HHHH", sport, 9330, 8 + len(data), 0) + data
+    return eth(0x800, ip(17, udp, src=src), pad=False)
+
+
+def write_file(path, frames):
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 1))
+        for time, frame in frames:
+            file.write(struct.pack("<IIII", time // 10**9, time % 10**9, len(frame), len(frame)))
+            file.write(frame)
+
+
+def read_file(path):
+    with open(path, "rb") as file:
+        magic = struct.unpack("<I", file.read(24)[:4])[0]
+        assert magic == 0xa1b23c4d, hex(magic)
+        while head := file.read(16):
+            length = struct.unpack("<IIII", head)[2]
+            yield file.read(length)
+
+
+def pings():
+    """Frames and their answers; None: none."""
+    for number, size in enumerate(SIZES):
+        answer = A + B + b"\x08\0" + ip(1, ping(number, size, 0), src="10.0.0.2", dst="10.0.0.1")
+        yield eth(0x800, ip(1, ping(number, size))), answer
+    good = ping(99, 56)
+    for bad in [ip(1, good, length=1000), ip(1, good, length=27), ip(1, good, length=0),
+                ip(1, good, length=65535), ip(1, good, ihl=6), ip(1, good, ihl=15),
+                ip(1, good, fragment=0x2000), ip(1, good, fragment=3), ip(1, ping(1, 56, 0)),
+                ip(17, good), b"", b"\x45", ip(1, good)[:21], ip(1, good)[:34]]:
+        yield eth(0x800, bad, pad=False), None
+        yield eth(0x800, bad), None
+    yield eth(0x800, ip(1, good), tags=b"\x81\0\0\5"), None
+    yield eth(0x800, ip(1, good), tags=b"\x88\xa8\0\5\x81\0\0\6"), None
+    yield eth(0x86dd, b"\x60" + bytes(60)), None
+    yield eth(0x806, bytes(46)), None
+    yield bytes(9019), None
+    yield bytes(13), None
+
+
+def messages():
+    """Time, frame; the reports that are expected, in their order."""
+    ms, end, frames, time = 10**6, 0x8000, [], 0
+    def add(frame, wait=1):
+        nonlocal time
+        time += wait * ms
+        frames.append((time, frame))
+    add(slmp(1, 0, 100))                       # two messages with frames between each other's
+    add(slmp(2, 0, 50))
+    add(slmp(1, 0, 100))
+    add(slmp(1, 0, 100, src="10.0.0.9"))       # another sender with the same id
+    add(slmp(2, end, 50))                      # report 1: 2 frames
+    add(slmp(1, end, 10))                      # report 2: 3 frames
+    add(slmp(7, end, 5))                       # report 3: an end without a beginning
+    add(slmp(0xdd000000, 0, 5))                # dropped by the header handler,
+    add(slmp(0xdd000000, end, 5))              # no report
+    add(slmp(0xee000000, end, 5))              # the kernel's
+    add(slmp(0xbb000000, end, 5))              # report 4: dropped by the payload handler
+    add(slmp(0xff000000, end, 5))              # report 5: it faults
+    add(slmp(0xaa000000, end, 5))              # report 6: it runs for ever
+    add(slmp(3, 0, 5), wait=5000)              # report 7 before it: the first of 10.0.0.9 is old
+    add(slmp(1, end, 10, src="10.0.0.9"))      # report 8: is another message now
+    return frames, [(2, 0, 0), (3, 0, 0), (1, 0, 0), (1, 57, 0), (1, 57, 0), (1, 57, 0), (1, 0, 1),
+                    (1, 0, 0), (1, 0, 1)]      # the last: 3 never ends
+
+
+def check_messages(path):
+    expected = messages()[1]
+    found = []
+    for frame in read_file(path):
+        assert len(frame) == 64 and frame[12:14] == b"\x88\x88", frame
+        said = struct.unpack("!10I", frame[14:54])
+        assert said[3] == 0, f"offsets of frames: {said}"
+        found.append((said[1], said[4], said[5]))
+    assert found == expected, f"{found} instead of {expected}"
+
+
+def check_pings(path):
+    expected = [answer for _, answer in pings() if answer is not None]
+    found = list(read_file(path))
+    assert len(found) == len(expected), f"{len(found)} answers instead of {len(expected)}"
+    for number, (a, b) in enumerate(zip(found, expected)):
+        assert a == b, f"answer {number}: {a[:80].hex()} instead of {b[:80].hex()}"
+
+
+def ask(host):
+    """Datagrams to port 7, which only handlers answer; a connection to port 5001 beside it."""
+    with socket.create_connection((host, 5001), timeout=20) as tcp, \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.settimeout(20)
+        for size in [0, 1, 16, 500, 1416, 1472]:
+            data = bytes(i & 255 for i in range(size))
+            udp.sendto(data, (host, 7))
+            assert udp.recvfrom(2000)[0] == data, f"{size} bytes"
+            tcp.sendall(b"x" * 100000)
+            left = 100000
+            while left > 0:
+                left -= len(tcp.recv(left))
+
+
+def serve(ready):
+    with socket.create_server(("", 5001)) as server:
+        open(ready, "w", encoding="ascii").close()
+        tcp, _ = server.accept()
+        with tcp:
+            while data := tcp.recv(65536):
+                tcp.sendall(data)
+
+
+def main():
+    what, which = sys.argv[1:3]
+    if what == "make":
+        write_file(sys.argv[3], enumerate(f for f, _ in pings()) if which == "pings"
+                   else messages()[0])
+    elif what == "check":
+        (check_pings if which == "pings" else check_messages)(sys.argv[3])
+    elif what == "ask":
+        ask(which)
+    else:
+        serve(which)
+
+
+main()

@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# live.sh PINWHEEL ICMP UDP COUNT: handlers on the frames of a veth pair between two network
+# namespaces of its own. It needs the right to make these, CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW;
+# without, it says so and is skipped (77).
+set -eu
+pinwheel=$1 icmp=$2 udp=$3 count=$4
+here=$(dirname "$0")
+work=$(mktemp -d)
+tag=pwraw$$
+running=
+clean()
+{
+    [ -z "$running" ] || kill -9 "$running" 2> /dev/null || true
+    ip netns del "$tag-a" 2> /dev/null || true
+    ip netns del "$tag-b" 2> /dev/null || true
+    rm -rf "$work"
+}
+trap clean EXIT
+fail()
+{
+    echo "live.sh: $*" >&2
+    cat "$work/log" "$work/counts" >&2 2> /dev/null || true
+    exit 1
+}
+skip()
+{
+    echo "without privilege left out: handlers on a live interface ($*)"
+    exit 77
+}
+has() # FILE TEXT
+{
+    grep -qF -- "$2" "$1" || fail "\"$2\" is not in: $(cat "$1")"
+}
+a()
+{
+    ip netns exec "$tag-a" "$@"
+}
+b()
+{
+    ip netns exec "$tag-b" "$@"
+}
+begin() # ARGUMENT...: starts the handlers on the interface of b, and waits until they are there
+{
+    : > "$work/log"
+    ip netns exec "$tag-b" "$pinwheel" raw run --iface veth "$@" > "$work/counts" 2> "$work/log" &
+    running=$!
+    for _ in $(seq 600); do
+        grep -q "queue" "$work/log" && return
+        kill -0 "$running" 2> /dev/null || fail "it has not begun"
+        sleep 0.05
+    done
+    fail "it has not begun"
+}
+end() # SIGNAL
+{
+    kill "-$1" "$running"
+    wait "$running" 2> /dev/null || true
+    running=
+}
+pings() # ARGUMENT...: all are answered
+{
+    a ping -q -W 20 "$@" 10.77.0.2 > "$work/ping" || fail "ping $*: $(cat "$work/ping")"
+    has "$work/ping" " 0% packet loss"
+}
+
+command -v ping > /dev/null || skip "there is no ping"
+"$pinwheel" raw check icmp-echo --prove 1 2>&1 | grep -q "not asked" && skip "CAP_BPF is missing"
+ip netns add "$tag-a" 2> /dev/null || skip "network namespaces are not allowed"
+ip netns add "$tag-b"
+ip -n "$tag-a" link add veth type veth peer name veth netns "$tag-b"
+for side in a b; do
+    ip -n "$tag-$side" link set veth up
+    ip -n "$tag-$side" link set lo up
+done
+ip -n "$tag-a" addr add 10.77.0.1/24 dev veth
+ip -n "$tag-b" addr add 10.77.0.2/24 dev veth
+b sh -c 'echo 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all'
+
+# Only the handlers answer; ARP is the kernel's.
+begin --image "$icmp" --rules icmp-echo
+for size in 0 1 16 56 1416 1472; do
+    pings -c 20 -i 0.002 -s $size
+done
+end TERM
+has "$work/counts" "frames 120: answered 120, kept 0, passed on 0"
+has "$work/counts" "before they were read 0"
+! ip -n "$tag-b" link show veth | grep -q xdp || fail "the program is still there"
+
+# Killed: the interface is clean, and the kernel answers.
+begin --image "$icmp" --rules icmp-echo --mode skb
+pings -c 20 -i 0.002
+has "$work/log" "skb"
+ip -n "$tag-b" link show veth | grep -q xdp || fail "no program is there"
+if b "$pinwheel" raw run --iface veth --image "$icmp" --rules icmp-echo 2> "$work/second"; then
+    fail "a second program on the interface"
+fi
+grep -qE "another (process|XDP program)" "$work/second" || fail "$(cat "$work/second")"
+end KILL
+b sh -c 'echo 0 > /proc/sys/net/ipv4/icmp_echo_ignore_all'
+for _ in $(seq 100); do
+    ip -n "$tag-b" link show veth | grep -q xdp || break
+    sleep 0.05
+done
+! ip -n "$tag-b" link show veth | grep -q xdp || fail "the program is still there"
+pings -c 5 -i 0.01
+b sh -c 'echo 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all'
+
+# Datagrams are answered while a connection goes on.
+b python3 "$here/frames.py" serve "$work/ready" &
+server=$!
+for _ in $(seq 600); do
+    [ -e "$work/ready" ] && break
+    sleep 0.05
+done
+begin --image "$udp" --rules udp-echo --spin
+a python3 "$here/frames.py" ask 10.77.0.2 || fail "datagrams"
+wait $server || fail "the connection"
+end INT
+has "$work/counts" "frames 6: answered 6"
+
+# Rules are swapped under traffic, and no ping is lost; wrong rules change nothing.
+printf 'set p { icmp.type = echo }\n' > "$work/rules"
+begin --image "$icmp" --rules "$work/rules"
+a ping -q -W 20 -c 2000 -i 0.001 10.77.0.2 > "$work/ping" &
+pinger=$!
+for round in 1 2 3 4 5 6 7 8; do
+    printf 'set other%d { udp.dport = %d }\nset p { icmp.type = echo }\n' $round $round \
+        > "$work/rules"
+    kill -HUP "$running"
+    for _ in $(seq 600); do
+        [ "$(grep -c "are in place" "$work/log")" -ge $round ] && break
+        sleep 0.05
+    done
+done
+echo wrong > "$work/rules"
+kill -HUP "$running"
+wait $pinger || fail "pings under rules that are swapped: $(cat "$work/ping")"
+has "$work/ping" "2000 received, 0% packet loss"
+end TERM
+has "$work/log" "the rules before stay"
+
+# Two contexts; what one of them passes on is answered by the kernel.
+b sh -c 'echo 0 > /proc/sys/net/ipv4/icmp_echo_ignore_all'
+printf 'set big context echo { icmp.type = echo; ip.length = 500..2000 }\n%s\n' \
+    'set small context pass priority 1 { icmp.type = echo }' > "$work/rules"
+begin --rules "$work/rules" --context "echo=$icmp" --context "pass=$count:pass,priority=1"
+pings -c 10 -i 0.002 -s 1000
+a ping -q -c 10 -i 0.002 -W 1 10.77.0.2 > "$work/ping" || true
+has "$work/ping" "10 packets transmitted, 5 received"
+# the interface goes down and comes back; then it is gone
+ip -n "$tag-b" link set veth down
+ip -n "$tag-b" link set veth up
+pings -c 10 -i 0.002 -s 1000
+ip -n "$tag-b" link del veth
+for _ in $(seq 600); do
+    kill -0 "$running" 2> /dev/null || break
+    sleep 0.05
+done
+! wait "$running" || fail "it does not notice that its interface is gone"
+running=
+has "$work/log" "the interface is gone"
+has "$work/counts" "frames 20: answered 20"
+has "$work/counts" "kept 5, passed on 5"

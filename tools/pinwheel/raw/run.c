@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `pinwheel raw run`: handlers on the frames of an interface, or of a capture file, until a signal,
+ * a limit or the end of the file. SIGHUP reads the rules again.
+ */
+#include "commands.h"
+#include "pinwheel/util/args.h"
+#include "raw/engine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { IDLE_MS = 100 };
+
+struct run {
+    const char *iface, *pcap, *out, *rules, *image, *timing;
+    int mode;
+    bool yes, spin, quiet;
+    uint64_t seconds, frames;
+    uint64_t state, age, budget, messages;
+    unsigned contexts;
+    struct raw_context_options context[RAW_CONTEXTS];
+    char words[RAW_CONTEXTS][4096]; /* of --context, cut into its parts */
+};
+
+static volatile sig_atomic_t stopped, reload;
+
+static void on_signal(int number)
+{
+    if (number == SIGHUP) {
+        reload = 1;
+    } else {
+        stopped = 1;
+    }
+}
+
+/* NAME=IMAGE[:PREFIX][,priority=N][,share=N] */
+static int take_context(struct args *a, void *into)
+{
+    struct run *r = into;
+    if (r->contexts == RAW_CONTEXTS) {
+        return args_bad(a, "there are more than %d contexts", RAW_CONTEXTS);
+    }
+    char *text = r->words[r->contexts];
+    struct raw_context_options *o = &r->context[r->contexts];
+    *o = (struct raw_context_options){.prefix = "raw", .share = RAW_BATCH};
+    if ((size_t)snprintf(text, sizeof(r->words[0]), "%s", a->value) >= sizeof(r->words[0])) {
+        return args_bad(a, "is too long");
+    }
+    char *rest = text;
+    o->name = strsep(&rest, "=");
+    if (rest == NULL || o->name[0] == '\0' || strlen(o->name) >= RAW_NAME) {
+        return args_bad(a, "is no NAME=IMAGE, with a name of %d letters at most", RAW_NAME - 1);
+    }
+    char *image = strsep(&rest, ",");
+    o->image = strsep(&image, ":");
+    o->prefix = image != NULL ? image : o->prefix;
+    while (rest != NULL) {
+        char *word = strsep(&rest, ","), end;
+        unsigned n;
+        if (sscanf(word, "priority=%5u%c", &n, &end) == 1) {
+            o->priority = n;
+        } else if (sscanf(word, "share=%5u%c", &n, &end) == 1 && n >= 1 && n <= RAW_BATCH) {
+            o->share = n;
+        } else {
+            return args_bad(a, "%s is no priority=N, nor share=N from 1 to %d", word, RAW_BATCH);
+        }
+    }
+    r->contexts++;
+    return ARGS_GO_ON;
+}
+
+#define AT(member) ARGS_AT(struct run, member)
+
+static const struct args_option options[] = {
+    {"--iface", "NAME", "the interface whose frames run handlers", ARGS_TEXT, AT(iface)},
+    {"--pcap", "FILE", "frames of a capture file instead", ARGS_TEXT, AT(pcap)},
+    {"--out", "FILE", "with --pcap: where frames that are sent go", ARGS_TEXT, AT(out)},
+    {"--image", "FILE",
+     "handlers raw_header, raw_payload, raw_completion: a shared object, or RV32", ARGS_TEXT,
+     AT(image)},
+    {"--context", "NAME=IMAGE[:PREFIX][,priority=N][,share=N]",
+     "one of several contexts, which rules name; handlers PREFIX_header, ...",
+     .take = take_context},
+    {"--rules", "RULES", "which frames: a file, or icmp-echo, udp-echo, slmp, all", ARGS_TEXT,
+     AT(rules)},
+    {"--mode", "auto|native|skb", "where the program runs (default auto: in the driver if it can)",
+     ARGS_CHOICE, AT(mode)},
+    {"--yes", NULL, "also what may cut off the default route", ARGS_FLAG, AT(yes)},
+    {"--spin", NULL, "poll without sleeping", ARGS_FLAG, AT(spin)},
+    {"--state", "BYTES", "HPU memory of each context (default 65536)", ARGS_UNSIGNED, AT(state), 1,
+     1u << 30},
+    {"--budget", "US", "most time of a handler; 0: any (default 1000000)", ARGS_UNSIGNED,
+     AT(budget), 0, 1000000000},
+    {"--age", "MS", "messages without a frame for so long are ended (default 1000)", ARGS_UNSIGNED,
+     AT(age), 1, 1000000000},
+    {"--messages", "N", "unfinished messages of a context (default 4096)", ARGS_UNSIGNED,
+     AT(messages), 1, 1u << 24},
+    {"--timing", "TABLE", "of RV32 cores, as PINWHEEL_HPU_TIMING (default pspin)", ARGS_TEXT,
+     AT(timing)},
+    {"--seconds", "N", "end after so long", ARGS_UNSIGNED, AT(seconds), 1, 1000000000},
+    {"--frames", "N", "end after so many frames", ARGS_UNSIGNED, AT(frames)},
+    {"--quiet", NULL, "do not print counts at the end", ARGS_FLAG, AT(quiet)},
+};
+
+/* ---- Counts ---- */
+
+static void print_counts(const struct raw_engine *e)
+{
+    struct raw_source_counts s;
+    e->source->ops->counts(e->source, &s);
+    for (unsigned i = 0; i < e->count; i++) {
+        const struct raw_context *c = &e->context[i];
+        const struct raw_counts *n = &c->counts;
+        printf("context %s: %s\n", c->name[0] != '\0' ? c->name : "(the only one)",
+               c->device ? "RV32" : "native");
+        printf("  frames %llu: answered %llu, kept %llu, passed on %llu\n",
+               (unsigned long long)n->frames, (unsigned long long)n->replied,
+               (unsigned long long)n->consumed, (unsigned long long)n->passed);
+        printf("  dropped: by handlers %llu, faults %llu, time-outs %llu, failures %llu, too many "
+               "messages %llu, before they were read %llu\n",
+               (unsigned long long)n->dropped, (unsigned long long)n->faults,
+               (unsigned long long)n->timeouts, (unsigned long long)n->failed,
+               (unsigned long long)n->no_room, (unsigned long long)raw_engine_lost(e, i, &s));
+        printf("  messages %llu: ended %llu, aged out %llu; frames made by handlers %llu\n",
+               (unsigned long long)n->messages, (unsigned long long)n->ended,
+               (unsigned long long)n->aged, (unsigned long long)n->sent);
+    }
+    printf("%s: sent %llu, no room to send %llu, passed to the kernel %llu, not taken by it %llu, "
+           "of a wrong length %llu",
+           e->source->ops->name, (unsigned long long)s.sent, (unsigned long long)s.send_full,
+           (unsigned long long)s.passed, (unsigned long long)s.pass_failed,
+           (unsigned long long)s.too_long);
+    if (s.unmatched > 0) {
+        printf(", not matched %llu", (unsigned long long)s.unmatched);
+    }
+    printf("\n");
+}
+
+/* ---- Running ---- */
+
+static int say(const char *text)
+{
+    fprintf(stderr, "pinwheel raw run: %s\n", text);
+    return 1;
+}
+
+static void read_rules_again(struct raw_engine *e, const struct run *r)
+{
+    char error[RAW_ERROR];
+    struct raw_rules *rules = malloc(sizeof(*rules));
+    reload = 0;
+    if (rules == NULL) {
+        say("no memory for the rules; those before stay");
+    } else if (raw_rules_load(rules, r->rules, error) != 0 ||
+               raw_engine_rules(e, rules, error) != 0) {
+        fprintf(stderr, "pinwheel raw run: %s; the rules before stay\n", error);
+    } else {
+        fprintf(stderr, "pinwheel raw run: %u sets of %s are in place\n", rules->count, r->rules);
+    }
+    free(rules);
+}
+
+static int loop(struct raw_engine *e, const struct run *r)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    time_t end = t.tv_sec + (time_t)r->seconds;
+    int n = 0;
+    while (!stopped && n >= 0 && (r->frames == 0 || e->frames < r->frames)) {
+        n = raw_engine_turn(e);
+        if (n == 0) {
+            n = e->source->ops->wait(e->source, IDLE_MS);
+        }
+        if (reload) {
+            read_rules_again(e, r);
+        }
+        if (r->seconds > 0) {
+            clock_gettime(CLOCK_MONOTONIC, &t);
+            stopped |= t.tv_sec >= end;
+        }
+    }
+    if (n < 0 && n != -ENODATA) {
+        fprintf(stderr, "pinwheel raw run: %s: %s\n", r->iface != NULL ? r->iface : r->pcap,
+                n == -ENODEV ? "the interface is gone" : strerror(-n));
+        return 1;
+    }
+    return 0;
+}
+
+static int open_source(struct raw_engine *e, const struct run *r)
+{
+    char error[RAW_ERROR], said[RAW_ERROR];
+    if (r->pcap != NULL) {
+        return raw_pcap_open(&e->source, r->pcap, r->out, &e->wanted, error) == 0 ? 0 : say(error);
+    }
+    struct raw_xdp_options o = {r->iface, (enum raw_mode)r->mode, r->yes, r->spin};
+    if (raw_xdp_open(&e->source, &o, &e->wanted, said, error) != 0) {
+        return say(error);
+    }
+    fprintf(stderr, "pinwheel raw run: %s; %u sets\n", said, e->rules.count);
+    return 0;
+}
+
+static int open_contexts(struct raw_engine *e, const struct run *r)
+{
+    char error[RAW_ERROR];
+    for (unsigned c = 0; c < r->contexts; c++) {
+        struct raw_context_options o = r->context[c];
+        o.state = r->state;
+        o.budget_us = (int64_t)r->budget;
+        o.age_ns = r->age * 1000000;
+        o.messages = (unsigned)r->messages;
+        o.timing = r->timing;
+        e->count = c + 1;
+        if (raw_context_open(&e->context[c], &o, error) != 0) {
+            return say(error);
+        }
+    }
+    return 0;
+}
+
+static int run(const struct run *r)
+{
+    char error[RAW_ERROR];
+    struct raw_engine *e = calloc(1, sizeof(*e));
+    struct raw_rules *rules = malloc(sizeof(*rules));
+    int status = e == NULL || rules == NULL ? say("no memory") : 0;
+    bool faults = status == 0 && pinwheel_hpu_shared.fault_install() == 0;
+    if (status == 0 && raw_rules_load(rules, r->rules, error) != 0) {
+        status = say(error);
+    }
+    status = status == 0 ? open_contexts(e, r) : status;
+    if (status == 0 && raw_engine_rules(e, rules, error) != 0) {
+        status = say(error);
+    }
+    status = status == 0 ? open_source(e, r) : status;
+    if (status == 0) {
+        status = loop(e, r);
+        for (unsigned c = 0; c < e->count; c++) {
+            raw_context_age(&e->context[c], e->source, 0, true);
+        }
+        e->source->ops->flush(e->source);
+        if (!r->quiet) {
+            print_counts(e);
+        }
+    }
+    for (unsigned c = 0; e != NULL && c < e->count; c++) {
+        raw_context_close(&e->context[c]);
+    }
+    if (e != NULL && e->source != NULL) {
+        e->source->ops->close(e->source);
+    }
+    if (faults) {
+        pinwheel_hpu_shared.fault_remove();
+    }
+    free(rules);
+    free(e);
+    return status;
+}
+
+int raw_command_run(int argc, char **argv)
+{
+    static struct run r = {
+        .state = 65536, .budget = 1000000, .age = 1000, .messages = 4096, .timing = "pspin"};
+    struct args a = {
+        .command = "raw run",
+        .operands = "",
+        .summary = "Runs handlers on frames that match rules; all others are the kernel's.",
+        ARGS_OPTIONS(options),
+    };
+    int status = args_parse(&a, argc, argv, &r);
+    if (status != ARGS_GO_ON) {
+        return status;
+    }
+    if (a.next < argc) {
+        return args_error(&a, "%s: there are no operands", argv[a.next]);
+    }
+    if ((r.iface == NULL) == (r.pcap == NULL)) {
+        return args_error(&a, "--iface NAME or --pcap FILE says where frames come from");
+    }
+    if (r.out != NULL && r.pcap == NULL) {
+        return args_error(&a, "--out is for --pcap");
+    }
+    if (r.rules == NULL || (r.image == NULL) == (r.contexts == 0)) {
+        return args_error(&a, "it needs --rules, and either --image or --context");
+    }
+    if (r.image != NULL) {
+        r.context[r.contexts++] = (struct raw_context_options){
+            .name = "", .image = r.image, .prefix = "raw", .share = RAW_BATCH};
+    }
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    return run(&r);
+}
