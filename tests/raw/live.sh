@@ -46,7 +46,7 @@ begin() # ARGUMENT...: starts the handlers on the interface of b, and waits unti
     ip netns exec "$tag-b" "$pinwheel" raw run --iface veth "$@" > "$work/counts" 2> "$work/log" &
     running=$!
     for _ in $(seq 600); do
-        grep -q "queue" "$work/log" && return
+        kill -0 "$running" 2> /dev/null && grep -q "queue" "$work/log" && return
         kill -0 "$running" 2> /dev/null || fail "it has not begun"
         sleep 0.05
     done

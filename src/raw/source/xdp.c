@@ -13,6 +13,7 @@
 #include "raw/source/xsk.h"
 
 #include "base/list.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <linux/if_link.h>
@@ -24,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { QUEUES = 64, MTU_MOST = 3498 }; /* what is left of a page, measured on veth */
+enum { QUEUES = 64, MTU_MOST = 3498 };             /* what is left of a page, measured on veth */
+enum { QUEUE_NAPS = 400, QUEUE_NAP_NS = 5000000 }; /* 2 s */
 
 struct xdp {
     struct raw_source source;
@@ -279,11 +281,23 @@ static int check_default(const struct raw_xdp_options *o, const struct raw_rules
     return 0;
 }
 
+/* The kernel gives a queue back some time after the process that had it has gone. */
+static int open_queue(struct xsk_queue *queue, unsigned ifindex, unsigned number, unsigned contexts)
+{
+    int rc = xsk_open(queue, ifindex, number, contexts);
+    for (unsigned naps = 0; rc == -EBUSY && naps < QUEUE_NAPS; naps++) {
+        xsk_close(queue);
+        sys_nap(QUEUE_NAP_NS);
+        rc = xsk_open(queue, ifindex, number, contexts);
+    }
+    return rc;
+}
+
 static int open_queues(struct xdp *x, char error[RAW_ERROR])
 {
     for (unsigned q = 0; q < x->queues; q++) {
         x->opened = q + 1;
-        int rc = xsk_open(&x->queue[q], x->ifindex, q, x->contexts);
+        int rc = open_queue(&x->queue[q], x->ifindex, q, x->contexts);
         for (unsigned c = 0; c < x->contexts && rc == 0; c++) {
             rc = raw_bpf_set(x->sockets, q * x->contexts + c, &x->queue[q].fd[c]);
         }
