@@ -320,8 +320,8 @@ int PtlHandlerPrintf(const char *format, ...) __attribute__((format(printf, 1, 2
 
 /* ---- Frames (beyond the paper) ---- For handlers on the frames of an Ethernet interface, which
  * `pinwheel raw` runs (docs/raw-ethernet.md): each payload handler gets a frame, from its
- * destination address on. A frame that its handler neither answers nor passes ends with it. Handlers
- * of other messages get PTL_FAIL. */
+ * destination address on. A frame that its handler neither answers nor passes ends with it.
+ * Handlers of other messages get PTL_FAIL. */
 
 /* PtlHandlerFrameReply() sends the first `length` bytes of the frame, as the handler has left them,
  * out of the interface on which it came, when the payload handler returns SUCCESS. The last call

@@ -149,9 +149,9 @@ const struct ptl_handler_entry *hpu_registered(void (*handler)(void));
 int hpu_device_find(struct hpu_device *t, void (*handler)(void), struct hpu_device_code *code,
                     struct rv32_error *error);
 
-/* hpu_device_open() finds the device code of handlers by their names in an image of its own, the file
- * `path`; a name that the image does not have leaves its `code` with pc 0. -1: the image cannot be
- * read, or has none of them. */
+/* hpu_device_open() finds the device code of handlers by their names in an image of its own, the
+ * file `path`; a name that the image does not have leaves its `code` with pc 0. -1: the image
+ * cannot be read, or has none of them. */
 int hpu_device_open(struct hpu_device *t, const char *path, const char *const names[3],
                     struct hpu_device_code code[3], struct rv32_error *error);
 

@@ -28,8 +28,8 @@ static bool is_before(const struct rx *other, const struct rx *rx)
     return other->at.le != NULL && other->f.number < rx->f.number;
 }
 
-/* In virtual time a message whose handlers have ended may still wait to tell the host so. What a run
- * says that has not begun is of the message before. */
+/* In virtual time a message whose handlers have ended may still wait to tell the host so. What a
+ * run says that has not begun is of the message before. */
 static bool only_tells(const struct rx *rx)
 {
     return rx->header_begun && rx->run->told != 0;

@@ -65,8 +65,8 @@ fi
 grep -qF 'of the extensions F and D, and the cores of the table pspin do not' err ||
     { cat err; fail "reals on pspin are not explained"; }
 "$pinwheel" cc --image --reals "$folder/real.c" -o real.elf
-"$pinwheel" hpu disas real.elf >disas
-grep -q 'fcvt' disas || fail "--reals has no instructions of F"
+"$pinwheel" hpu disas real.elf >listing
+grep -q "fcvt" listing || fail "--reals has no instructions of F"
 
 # Each call of spin_handler.h is one on RV32.
 for call in $(grep -o 'PtlHandler[A-Za-z]*(' "$include/spin_handler.h" | tr -d '(' | sort -u); do

@@ -10,16 +10,17 @@ set -u
 case=$1 pinwheel=$2 folder=$3 clients=$4
 here=$(cd "$(dirname "$0")" && pwd)
 status=0
-[ -x "$clients/own/messages" ] && [ -e "$clients/plugins/mca_mtl_portals4.so" ] || {
+if [ ! -x "$clients/own/messages" ] || [ ! -e "$clients/plugins/mca_mtl_portals4.so" ]; then
     echo "mpi.sh: skipped, Open MPI's portals4 components are not built: $(cat "$clients/no-source" 2>&1)" >&2
     exit 77
-}
+fi
 program=$folder/simnic_mpi
 mpicc.openmpi -std=gnu17 -O2 -Wall -Wextra -Werror "$here/mpi.c" -o "$program.$case" || exit 1
 program=$program.$case
 
 # What tests/clients/run.sh gives to mpirun.
-export OMPI_MCA_mca_base_component_path="$clients/plugins:$(mpicc.openmpi --showme:libdirs | awk '{ print $1 }')/openmpi3"
+stock=$(mpicc.openmpi --showme:libdirs | awk '{ print $1 }')/openmpi3
+export OMPI_MCA_mca_base_component_path="$clients/plugins:$stock"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MALLOC_PERTURB_=255
 
 # over TRANSPORT: the parameters of Open MPI
@@ -93,7 +94,8 @@ refused() {
     : > "$folder/no_pmix/libpmix.so.2"
     says 1 "PMIx's library cannot be loaded" env LD_LIBRARY_PATH="$folder/no_pmix" "$pinwheel" sim \
         "$program" clock
-    left=$(ls -d /tmp/ompi.*/pid.* /tmp/pmix* /tmp/*/pmix_dstor* 2> /dev/null | grep -F "pinwheel-sim")
+    left=$(find /tmp -maxdepth 2 -path '*pinwheel-sim*' \
+        \( -path '/tmp/ompi.*/pid.*' -o -path '/tmp/pmix*' -o -path '/tmp/*/pmix_dstor*' \) 2> /dev/null)
     same "left behind" "" "$left"
 }
 

@@ -134,13 +134,13 @@ spins() {
             "$programs/simnic_hpus" "$2"
     }
     for hpus in 1 2 8; do
-        read -r time count most spins < <(on $hpus lock)
+        read -r time count most spins < <(on "$hpus" lock)
         same "lock on $hpus: count, most" "8 1" "$count $most"
         same "lock on $hpus: waits" $((hpus > 1)) $((spins > 0))
-        same "lock on $hpus, again" "$time $count $most $spins" "$(on $hpus lock)"
-        read -r time count most spins < <(on $hpus lose)
+        same "lock on $hpus, again" "$time $count $most $spins" "$(on "$hpus" lock)"
+        read -r time count most spins < <(on "$hpus" lose)
         same "lose on $hpus: nothing lost" $((hpus == 1)) $((count == 8))
-        same "lose on $hpus, again" "$time $count $most $spins" "$(on $hpus lose)"
+        same "lose on $hpus, again" "$time $count $most $spins" "$(on "$hpus" lose)"
     done
 }
 
@@ -191,11 +191,11 @@ jobs() {
         kvstore | pingpong | textscan) ranks=2 ;;
         txlog) ranks=3 ;;
         esac
-        same "$e" "$(sim -j 1 -n $ranks --json "$examples/$e" | tail -2)" \
-             "$(sim -j 2 -n $ranks --json "$examples/$e" | tail -2)"
+        same "$e" "$(sim -j 1 -n "$ranks" --json "$examples/$e" | tail -2)" \
+             "$(sim -j 2 -n "$ranks" --json "$examples/$e" | tail -2)"
     done
     for j in 1 2 33; do
-        same "alltoall, -j $j" 14117380 "$(sim -j $j -n 33 --quiet "$programs/simnic_scale" alltoall 20000)"
+        same "alltoall, -j $j" 14117380 "$(sim -j "$j" -n 33 --quiet "$programs/simnic_scale" alltoall 20000)"
     done
     # So many ranks that their map comes in groups.
     same "130 ranks" "$(sim -j 1 -n 130 --json "$programs/simnic_scale" broadcast 8 | tail -3)" \
@@ -254,6 +254,7 @@ programs() {
     folder=$(mktemp -d)
     mkfifo "$folder/fifo"
     # Lines come one by one after it has said so; it waits for some of them.
+    # shellcheck disable=SC2016  # of the shell that is started
     sim sh -c 'exec "$0" outside < "$1"' "$p" "$folder/fifo" > "$folder/said" 2>&1 &
     exec 5> "$folder/fifo"
     until grep -q reads "$folder/said"; do sleep 0.05; done
@@ -277,6 +278,7 @@ programs() {
     *) same "stuck" "who waits" "$said" ;;
     esac
     # What is executed stays in the simulation.
+    # shellcheck disable=SC2016  # of the shell that is started
     same "executes" "5" "$(sim --quiet sh -c 'a=$(date +%s); sleep 5; b=$(date +%s); echo $((b - a))')"
 }
 

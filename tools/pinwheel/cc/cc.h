@@ -32,7 +32,7 @@ struct cc_job {
     const char *output;
     const char *depfile; /* where to write dependencies; NULL: nowhere */
     bool image_only;
-    bool reals; /* the cores have the extensions F and D */
+    bool reals;                  /* the cores have the extensions F and D */
     char runtime[PATH_MAX];      /* the folder with calls.S, bytes.c, image.ld */
     char include[PATH_MAX];      /* the folder with spin_handler.h; "" if it was not found */
     char scratch[PATH_MAX - 64]; /* a temporary folder for intermediate files */
