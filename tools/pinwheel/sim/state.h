@@ -57,9 +57,8 @@ struct rank_list {
 
 struct coordinator {
     struct sim_segment *segment;
-    struct sim_segment layout; /* as it was made: what ranks may have written has no say */
-    uint32_t used;             /* no place from this one on was ever taken */
-    bool spoiled;              /* a rank has written over its memory; it was said */
+    uint32_t used; /* no place from this one on was ever taken */
+    bool spoiled;  /* a rank has written over its memory; it was said */
     char path[64];
     int fd;
     pthread_t thread;
@@ -92,6 +91,8 @@ struct coordinator {
     uint64_t found_all; /* how often they had found something */
     bool memory_short;
     struct coordinator_result result;
+    /* as it was made: what ranks may have written has no say; its array has no members */
+    struct sim_segment layout;
 };
 
 /* rank_of() is the coordinator's own copy of a record, shared_of() the memory that it shares with
