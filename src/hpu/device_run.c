@@ -292,8 +292,9 @@ static void tell(const struct hpu_exec *exec, int result, const char *text)
     }
     const char *label = t->timing->label;
     const struct rv32_core *core = &exec->core->rv32;
-    /* a stub has many callers, so the return address counts, too */
-    uint64_t place = (uint64_t)core->x[1] << 32 | core->result.pc;
+    /* A stub has many callers, so the return address counts, too; and images lie at the same
+     * addresses. */
+    uint64_t place = ((uint64_t)core->x[1] << 32 | core->result.pc) ^ (uintptr_t)exec->core->image;
     hpu_tell(exec, result == TIMEOUT ? TIMEOUT : place, "ended with %s: %s%s%s%s%s%s",
              result == SEGV      ? "SEGV"
              : result == TIMEOUT ? "TIMEOUT"

@@ -89,7 +89,7 @@ PTEST(refused, 1)
         [RELOCATIONS] = "has relocations",
         [WRITABLE] = "is code that can be written",
         [TOO_LARGE] = "the program memory holds 32768",
-        [NEWER] = "load is handler call 2000, and this library knows 1 to 47; compile",
+        [NEWER] = "load is handler call 2000, and this library knows 1 to 50; compile",
         [VARIABLES] = "has variables at 1c000000",
     };
     static uint8_t memory[64];

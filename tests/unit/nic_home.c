@@ -5,6 +5,8 @@
  */
 #include "nic_place_world.h"
 
+#include <sys/prctl.h>
+
 static void hold_home(void)
 {
     open_nic(2, 0, 1);
@@ -138,6 +140,16 @@ static void who_sleeps_beside_it_keeps_nothing(void **state)
     assert_true(is_mask(&world.mask, "11"));
 }
 
+/* The name of the thread tries to be taken for its state. */
+static void state_is_not_in_the_name(void **state)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
+    assert_int_equal(prctl(PR_SET_NAME, "a) S (b) Z"), 0);
+    assert_int_equal(__real_sys_task_state(path), 'R');
+    assert_int_equal(__real_sys_task_state("/proc/self/task/0/stat"), '\0');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +161,7 @@ int main(void)
         cmocka_unit_test(home_ends_where_the_kernel_does_not_say),
         cmocka_unit_test(who_sleeps_on_the_doorbell_stays_at_home),
         cmocka_unit_test(who_sleeps_beside_it_keeps_nothing),
+        cmocka_unit_test(state_is_not_in_the_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
