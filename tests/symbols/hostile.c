@@ -68,7 +68,7 @@ static void say(const char *text)
     (void)!real_write(STDERR_FILENO, text, strlen(text));
 }
 
-void *hostile_judge(unsigned name, uintptr_t caller) __attribute__((visibility("hidden")));
+void *hostile_judge(unsigned name, uintptr_t caller) __attribute__((visibility("hidden"), used));
 void *hostile_judge(unsigned name, uintptr_t caller)
 {
     for (unsigned i = 0; i < range_count; i++) {

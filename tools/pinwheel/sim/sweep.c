@@ -296,7 +296,7 @@ static int draw(const struct sweep *s, const struct point *points)
     }
     draw_head(&p, name);
     for (unsigned nic = 0; nic < s->nics; nic++) {
-        char class[8], mark[24];
+        char class[16], mark[32];
         snprintf(class, sizeof(class), "c%u", nic);
         snprintf(mark, sizeof(mark), "mark c%u-fill", nic);
         for (unsigned i = 0; i < values_of(s); i++) {
