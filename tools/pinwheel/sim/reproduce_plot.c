@@ -74,7 +74,7 @@ static void draw_way(struct plot *p, const struct plot_panel *panel, const struc
                      const struct group *g, int way)
 {
     double x[POINTS], y[POINTS];
-    char class[8], fill[24];
+    char class[16], fill[32];
     snprintf(class, sizeof(class), "c%d", way);
     snprintf(fill, sizeof(fill), "mark c%d-fill", way);
     size_t points = 0;
