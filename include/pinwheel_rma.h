@@ -109,7 +109,26 @@ PW_RMA_EXPORT int pw_rma_register(struct pw_rma *rma, void *start, size_t length
  *   -EINVAL  a request of pw_notify_open() is open: nothing has changed */
 PW_RMA_EXPORT int pw_rma_unregister(struct pw_rma_region *region);
 
-#define PW_RMA_KEY 56 /* bytes of a key */
+/* ---- Memory that peers of this host map ---- */
+
+/* pw_rma_allocate() takes zeroed memory for a region and registers it; pw_rma_unregister() frees
+ * it. Processes of the same user on this host, in the same network namespace, map it by
+ * themselves at their first operation with its key: from then on puts, gets and atomic operations
+ * on integers and reals of up to 8 bytes at natural alignment are done by the calls that begin
+ * them, without a message. They are atomic towards those that come by messages and towards the
+ * owner's atomic instructions. A flush makes what was stored visible to all before its caller's
+ * later loads. What cannot be mapped goes by messages. All pages are taken at once.
+ *   -ENOMEM  neither MemAvailable nor a cgroup's limit may be passed by it
+ * and as pw_rma_register(). */
+PW_RMA_EXPORT int pw_rma_allocate(struct pw_rma *rma, size_t length, unsigned access, void **start,
+                                  struct pw_rma_region **region);
+
+/* pw_rma_room() finds out whether so much memory may be taken: processes of one host that are about
+ * to allocate together ask for the sum of all, and none allocates if one of them is told -ENOMEM.
+ * Each looks at its own cgroups. */
+PW_RMA_EXPORT int pw_rma_room(uint64_t bytes);
+
+#define PW_RMA_KEY 64 /* bytes of a key */
 
 /* pw_rma_key_pack() writes the key of a region. It is the same wherever it is sent.
  *   -ERANGE  `size` is below PW_RMA_KEY */
@@ -134,6 +153,14 @@ PW_RMA_EXPORT void pw_rma_key_close(struct pw_rma_key *key);
 PW_RMA_EXPORT uint64_t pw_rma_key_length(const struct pw_rma_key *key);
 PW_RMA_EXPORT unsigned pw_rma_key_access(const struct pw_rma_key *key);
 PW_RMA_EXPORT struct pw_rma_peer *pw_rma_key_peer(const struct pw_rma_key *key);
+
+/* pw_rma_map() stores where a region is mapped in this process: valid, and never given up, until
+ * the key is closed; or it returns why operations go by messages, a negative errno: -ENOTSUP the
+ * memory is not the library's; -ECONNREFUSED the owner is not on this host (or network namespace);
+ * -EPERM it is another user; -ETIMEDOUT it does not answer; -EMFILE no descriptor is left there or
+ * here; -E2BIG the bound (PINWHEEL_RMA_MAP) is reached; -ECANCELED the path was limited; -ESTALE
+ * the region or its process is gone; -EAGAIN another thread is about to find out. */
+PW_RMA_EXPORT int pw_rma_map(struct pw_rma_key *key, void **start);
 
 /* ---- Requests ---- */
 
@@ -185,7 +212,10 @@ enum pw_rma_op {
      */
     PW_RMA_MINLOC,
     PW_RMA_MAXLOC,
-    PW_RMA_COMPARE_SWAP = 32 /* no operation of these calls, but pw_rma_path() takes it */
+    /* no operations of these calls, but pw_rma_path() takes them */
+    PW_RMA_COMPARE_SWAP = 32,
+    PW_RMA_PUT = 64,
+    PW_RMA_GET
 };
 
 /* The types of Portals, with its numbers; and pairs of a value and an index, in the layout that C's
@@ -221,15 +251,23 @@ PW_RMA_EXPORT size_t pw_rma_type_size(enum pw_rma_type type);
 
 /* How an operation on a region is done. */
 enum pw_rma_path {
-    PW_RMA_NONE,   /* it is not there for this type: calls give -EOPNOTSUPP */
-    PW_RMA_NATIVE, /* by the target's interface */
-    PW_RMA_HANDLER /* by handlers at the target: pairs, if the region has PW_RMA_PAIRS */
+    PW_RMA_NONE,    /* it is not there for this type: calls give -EOPNOTSUPP */
+    PW_RMA_NATIVE,  /* by the target's interface */
+    PW_RMA_HANDLER, /* by handlers at the target: pairs, if the region has PW_RMA_PAIRS */
+    PW_RMA_DIRECT   /* by loads, stores and atomic instructions of this process */
 };
 
-/* pw_rma_path() tells how an operation, or PW_RMA_COMPARE_SWAP, is done on a type in this region.
- */
+/* pw_rma_path() tells how an operation, PW_RMA_COMPARE_SWAP, PW_RMA_PUT or PW_RMA_GET, is done on a
+ * type in this region. Atomic operations that are PW_RMA_DIRECT take the native path where they are
+ * not aligned, and while others on the region are under way by messages, so that their order is
+ * kept. */
 PW_RMA_EXPORT enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op,
                                            enum pw_rma_type type);
+
+/* pw_rma_key_limit() keeps operations with this key from a better path than the given one, from
+ * PW_RMA_DIRECT, the best, by PW_RMA_NATIVE to PW_RMA_HANDLER; PINWHEEL_RMA_PATH does so for all.
+ *   -EINVAL  there is no such path; -EBUSY  the memory is mapped already */
+PW_RMA_EXPORT int pw_rma_key_limit(struct pw_rma_key *key, enum pw_rma_path path);
 
 /* The calls below take elements at byte `offset` of the region, which need not be aligned; those
  * that are, of up to 8 bytes, are also atomic towards atomic instructions of the target's
@@ -316,6 +354,18 @@ PW_RMA_EXPORT int pw_rma_flush_all(struct pw_rma *rma);
  * are the caller's again, which may be earlier; they tell no errors. */
 PW_RMA_EXPORT void pw_rma_flush_local(struct pw_rma_peer *peer);
 PW_RMA_EXPORT void pw_rma_flush_local_all(struct pw_rma *rma);
+
+/* ---- Statistics ---- */
+
+struct pw_rma_statistics {
+    uint64_t direct;   /* operations, or blocks of them, without a message; of several threads that
+                        * use one peer at once some are missed */
+    uint64_t messages; /* that were begun, those to handlers among them */
+    uint64_t handler;  /* messages to handlers */
+    uint64_t mapped;   /* bytes of peers' memory that are mapped now */
+};
+
+PW_RMA_EXPORT void pw_rma_statistics(struct pw_rma *rma, struct pw_rma_statistics *statistics);
 
 #ifdef __cplusplus
 }

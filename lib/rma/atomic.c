@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Atomic operations on a region: which message of Portals does each, and how it is cut.
+ * Atomic operations on a region: which message of Portals does each, and how it is cut. On mapped
+ * memory there is no message (direct_atomic.c).
  *
  *      operation                          message
  *      MIN ... BXOR                       PtlAtomic, or PtlFetchAtomic if the old values are wanted
@@ -76,11 +77,16 @@ static ptl_datatype_t bits_of(size_t size)
                        : PTL_UINT64_T;
 }
 
-enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op, enum pw_rma_type type)
+/* How messages do an operation. */
+static enum pw_rma_path path_of(const struct pw_rma_key *key, enum pw_rma_op op,
+                                enum pw_rma_type type)
 {
     size_t size = pw_rma_type_size(type);
     if (size == 0) {
         return PW_RMA_NONE;
+    }
+    if (op == PW_RMA_PUT || op == PW_RMA_GET) {
+        return PW_RMA_NATIVE;
     }
     if (op == PW_RMA_COMPARE_SWAP) {
         return size <= 8 && types[type].class != PAIR ? PW_RMA_NATIVE : PW_RMA_NONE;
@@ -92,6 +98,16 @@ enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op, en
         return PW_RMA_NATIVE;
     }
     return (key->is.access & PW_RMA_PAIRS) != 0 ? PW_RMA_HANDLER : PW_RMA_NONE;
+}
+
+enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op, enum pw_rma_type type)
+{
+    enum pw_rma_path path = path_of(key, op, type);
+    bool can = op == PW_RMA_PUT || op == PW_RMA_GET || direct_atomic_can(op, type);
+    /* to ask may be the first that is done with a key */
+    return path != PW_RMA_NONE && can && direct_at((struct pw_rma_key *)key, 0) != NULL
+               ? PW_RMA_DIRECT
+               : path;
 }
 
 /* ---- One message each: `at` bytes of the operation are done, `n` go now ---- */
@@ -138,6 +154,7 @@ static int send_part(struct atomic *a, uint64_t at, uint64_t n)
 {
     const char *from = (const char *)a->from + at;
     if (types[a->type].class == PAIR) {
+        atomic_fetch_add_explicit(&a->o.key->peer->rma->by_handlers, 1, memory_order_relaxed);
         return send_to(a, ENTRY_PAIRS, a->op == PW_RMA_NO_OP ? (const char *)zeros : from, at, n,
                        pairs_call(a->op, a->type), PTL_SUM, PTL_UINT8_T);
     }
@@ -168,7 +185,7 @@ static uint64_t longest_part(const struct atomic *a)
 int atomic_check(const struct atomic *a, const struct pw_rma_key *key, size_t length)
 {
     unsigned access = a->result != NULL ? PW_RMA_READ | PW_RMA_WRITE : PW_RMA_WRITE;
-    if (pw_rma_path(key, a->op, a->type) == PW_RMA_NONE || a->op == PW_RMA_COMPARE_SWAP) {
+    if (path_of(key, a->op, a->type) == PW_RMA_NONE || a->op > PW_RMA_MAXLOC) {
         return -EOPNOTSUPP;
     }
     if (length % types[a->type].size != 0 || (uintptr_t)a->result + length < length) {
@@ -186,6 +203,7 @@ int atomic_send(struct atomic *a, size_t length)
         n = least(length - at, part);
         rc = operation_message(&a->o);
         if (rc == 0) {
+            atomic_went(&a->o);
             operation_sent(&a->o, send_part(a, at, n), true);
         }
     }
@@ -202,6 +220,10 @@ static int run(struct atomic *a, struct pw_rma_key *key, size_t count,
     int rc = atomic_check(a, key, length);
     if (rc != 0) {
         return rc;
+    }
+    if (direct_atomic(a, key, length, NULL)) {
+        request_over(key, request);
+        return 0;
     }
     operation_begin(&a->o, key, request);
     rc = atomic_send(a, length);
@@ -237,9 +259,9 @@ int pw_rma_compare_swap(struct pw_rma_key *key, const void *value, const void *c
                         void *result, uint64_t offset, enum pw_rma_type type,
                         struct pw_rma_request *request)
 {
-    struct atomic a = {.result = result, .offset = offset, .type = type};
+    struct atomic a = {.from = value, .result = result, .offset = offset, .type = type};
     size_t size = pw_rma_type_size(type);
-    if (pw_rma_path(key, PW_RMA_COMPARE_SWAP, type) == PW_RMA_NONE) {
+    if (path_of(key, PW_RMA_COMPARE_SWAP, type) == PW_RMA_NONE) {
         return -EOPNOTSUPP;
     }
     if ((uintptr_t)result + size < size) {
@@ -249,9 +271,14 @@ int pw_rma_compare_swap(struct pw_rma_key *key, const void *value, const void *c
     if (rc != 0) {
         return rc;
     }
+    if (direct_atomic(&a, key, size, compare)) {
+        request_over(key, request);
+        return 0;
+    }
     operation_begin(&a.o, key, request);
     rc = operation_message(&a.o);
     if (rc == 0) {
+        atomic_went(&a.o);
         operation_sent(&a.o, send_swap(&a, value, 0, size, compare, PTL_CSWAP, bits_of(size)),
                        true);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Operations on many blocks: lists, and vectors of equally long ones. All blocks are checked before
- * the first is sent. Each is a message of its own, or several where it is longer than one may be;
- * all of them are one operation with one request.
+ * the first is sent. Each is done on mapped memory, or is a message of its own, or several where it
+ * is longer than one may be; all of them are one operation with one request.
  */
 #include "inside.h"
 
@@ -59,14 +59,19 @@ static int check_block(const struct job *j, const struct pw_rma_key *key,
 
 static int send_block(const struct job *j, struct atomic *a, const struct pw_rma_block *b)
 {
+    struct pw_rma_key *key = a->o.key;
     switch (j->verb) {
     case PUT:
-        return put_send(&a->o, b->local, b->length, b->offset);
+        return direct_put(key, b->local, b->length, b->offset)
+                   ? 0
+                   : put_send(&a->o, b->local, b->length, b->offset);
     case GET:
-        return get_send(&a->o, b->local, b->length, b->offset);
+        return direct_get(key, b->local, b->length, b->offset)
+                   ? 0
+                   : get_send(&a->o, b->local, b->length, b->offset);
     default:
         take_block(a, j, b);
-        return atomic_send(a, b->length);
+        return direct_atomic(a, key, b->length, NULL) ? 0 : atomic_send(a, b->length);
     }
 }
 

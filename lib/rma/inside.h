@@ -24,6 +24,7 @@
 #define RMA_INSIDE_H
 
 #include "pinwheel_notify.h"
+#include "share.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -66,6 +67,10 @@ struct counter {
     ptl_handle_md_t quiet, telling;
 };
 
+/* How operations may go: the later ones are chosen by the program only, or where there is no
+ * other. */
+enum way { WAY_DIRECT, WAY_NATIVE, WAY_HANDLER, WAY_TWO_SIDED };
+
 struct rail {
     struct counter counters[COUNTERS];
     ptl_handle_ni_t ni;
@@ -85,13 +90,26 @@ struct pw_rma {
     unsigned count, flags;
     bool logical;
     uint64_t incarnation; /* random: no other struct pw_rma has it */
+    uint64_t token;       /* random, not 0: who knows it has a key */
+    enum way most;        /* the best way that operations may go */
+    uint64_t map_most;    /* bytes of peers' memory that may be mapped at a time */
     _Atomic int error;    /* the first one since the last pw_rma_flush_all() */
-    pthread_mutex_t lock; /* of the rest */
+    atomic_bool stored;   /* something was stored to mapped memory */
+    _Atomic uint64_t by_handlers;
+    pthread_mutex_t lock;         /* of the rest */
+    struct host *host;            /* NULL until a region has memory that peers can map */
+    struct pw_rma_region *shared; /* those that have */
+    uint64_t mapped, directs;     /* bytes; operations of peers that are no more */
     uint32_t first_serial, serials;
     unsigned regions, keys, peers_made;
     void *peers; /* tree by incarnation */
     struct pw_rma_peer *idle;
     struct rail rails[];
+};
+
+/* Atomic operations that went to mappable regions of a peer by a rail's messages (H5). */
+struct away {
+    _Atomic uint64_t begun, over; /* over: `begun` when it was last seen that none is under way */
 };
 
 struct pw_rma_peer {
@@ -100,6 +118,10 @@ struct pw_rma_peer {
     unsigned number, keys;
     _Atomic int error; /* the first one since the last flush */
     struct pw_rma_peer *next_idle;
+    struct life *life; /* NULL until memory of it was mapped */
+    struct away away[PW_RMA_INTERFACES];
+    _Alignas(64) atomic_bool stored; /* a direct operation has stored since the last flush */
+    _Atomic uint64_t directs;        /* direct operations; of several threads some are missed */
 };
 
 struct pw_rma_region {
@@ -109,6 +131,9 @@ struct pw_rma_region {
     uint64_t length;
     ptl_match_bits_t bits;
     unsigned access;
+    struct memory memory; /* of pw_rma_allocate(); else `start` is NULL */
+    bool shared;          /* peers can map it */
+    struct pw_rma_region *next_shared;
     ptl_handle_me_t entries[ENTRY_KINDS]; /* or PTL_INVALID_HANDLE */
     /* notify.c: notices that no request has taken, the oldest first, and open requests */
     struct notice *oldest, **newest;
@@ -125,13 +150,23 @@ struct key {
     bool logical;
     ptl_pt_index_t pt, notify_pt; /* the second one with PW_RMA_NOTIFY */
     uint32_t max_atomic;          /* bytes of an atomic message that the target takes */
+    uint64_t token;               /* of the owner, if peers can map the region; else 0 */
 };
+
+/* What is known of mapping a region. */
+enum mapping { MAP_NEW, MAP_ASKED, MAP_NONE, MAP_ALL };
 
 struct pw_rma_key {
     struct key is;
     struct pw_rma_peer *peer;
     struct rail *rail;
     struct counter *counter;
+    enum way most;
+    _Atomic enum mapping mapping; /* MAP_ASKED: a thread is at it */
+    int reason;                   /* with MAP_NONE: why, a negative errno */
+    char *memory;                 /* with MAP_ALL, and the rest */
+    const struct control *control;
+    const struct life *life;
 };
 
 /* A struct pw_rma_request. */
@@ -143,6 +178,44 @@ struct request {
 };
 _Static_assert(sizeof(struct request) == sizeof(struct pw_rma_request), "a request fits");
 
+/* direct.c: operations on mapped memory. direct_find() maps a region if it can be; direct_put() and
+ * the like do an operation and return true, or false if it must go by messages. */
+bool direct_find(struct pw_rma_key *key);
+bool direct_put(struct pw_rma_key *key, const void *from, size_t length, uint64_t offset);
+bool direct_get(struct pw_rma_key *key, void *to, size_t length, uint64_t offset);
+
+/* direct_usable() tells whether the owner's process and the region are there (H2, H3). */
+static inline bool direct_usable(const struct pw_rma_key *key)
+{
+    return atomic_load_explicit(&key->control->registered, memory_order_acquire) != 0 &&
+           (atomic_load_explicit(&key->life->thread, memory_order_relaxed) & 0x3fffffff) != 0;
+}
+
+/* Where a byte of a region is mapped; NULL: operations go by messages. */
+static inline char *direct_at(struct pw_rma_key *key, uint64_t offset)
+{
+    enum mapping m = atomic_load_explicit(&key->mapping, memory_order_acquire);
+    if (m == MAP_NEW && direct_find(key)) {
+        m = MAP_ALL;
+    }
+    return m == MAP_ALL && direct_usable(key) ? key->memory + offset : NULL;
+}
+
+/* Counts an operation, with plain stores: all that it costs beside itself. */
+static inline void direct_done(struct pw_rma_peer *peer, bool stored)
+{
+    uint64_t n = atomic_load_explicit(&peer->directs, memory_order_relaxed);
+    atomic_store_explicit(&peer->directs, n + 1, memory_order_relaxed);
+    if (stored) {
+        atomic_store_explicit(&peer->stored, true, memory_order_relaxed);
+    }
+}
+
+/* direct_flush() makes what was stored to a peer's memory visible before what comes later; -EPIPE:
+ * the peer has ended since. direct_flush_all() does so for all peers, without that. */
+int direct_flush(struct pw_rma_peer *peer);
+void direct_flush_all(struct pw_rma *rma);
+
 /* wire.c: keys as bytes. wire_read() returns what pw_rma_key_open() does. */
 void wire_write(unsigned char *bytes, const struct key *key);
 int wire_read(const unsigned char *bytes, size_t size, struct key *key);
@@ -152,8 +225,22 @@ int errno_of(int ptl_code);
 
 /* key.c: frees peers that are idle and over. The caller has rma->lock. */
 void peers_reap(struct pw_rma *rma);
+void peer_free(struct pw_rma_peer *peer);
 
-/* region.c: the match bits of one of a region's entries. */
+/* region.c. region_make() is pw_rma_register() for memory of its own, which may be NULL; what
+ * peers can map is theirs to find until region_leave(). */
+int region_make(struct pw_rma *rma, void *start, size_t length, unsigned access,
+                const struct memory *memory, struct pw_rma_region **region);
+
+/* shared.c: begins and ends to hand a region's memory over. region_share() may fail: then peers
+ * send messages. */
+void region_share(struct pw_rma_region *r);
+void region_leave(struct pw_rma_region *r);
+
+/* options.c: PINWHEEL_RMA_PATH and PINWHEEL_RMA_MAP; -EINVAL, with a line on standard error. */
+int options_read(struct pw_rma *rma);
+
+/* The match bits of one of a region's entries. */
 static inline ptl_match_bits_t entry_bits(ptl_match_bits_t plain, enum entry_kind kind)
 {
     return plain | kind;
@@ -237,6 +324,33 @@ struct atomic {
 };
 int atomic_check(const struct atomic *a, const struct pw_rma_key *key, size_t length);
 int atomic_send(struct atomic *a, size_t length);
+
+/* direct_atomic.c. direct_atomic_can(): elements of this type can be done by instructions, at their
+ * natural alignment. direct_atomic() does all elements, or a compare_swap if `compare` is not NULL;
+ * false: they must go by messages. */
+bool direct_atomic_can(enum pw_rma_op op, enum pw_rma_type type);
+bool direct_atomic(struct atomic *a, struct pw_rma_key *key, size_t length, const void *compare);
+
+/* atomic_went() counts a message of an atomic operation that has begun (H5). */
+static inline void atomic_went(const struct operation *o)
+{
+    const struct pw_rma_key *key = o->key;
+    if (key->is.token != 0) {
+        atomic_fetch_add(&key->peer->away[key->is.rail].begun, 1);
+    }
+}
+
+/* A request whose operation is over when its call returns. */
+static inline void request_over(struct pw_rma_key *key, struct pw_rma_request *request)
+{
+    struct request *r = (struct request *)request;
+    if (r != NULL) {
+        r->rail = key->rail;
+        r->counter = key->counter;
+        atomic_store_explicit(&r->parts, 0, memory_order_relaxed);
+        atomic_store_explicit(&r->error, 0, memory_order_relaxed);
+    }
+}
 
 /* counter_wait() waits until so many messages are over; 0 or -ECANCELED. */
 int counter_wait(struct rail *rail, struct counter *c, uint64_t messages);

@@ -7,6 +7,7 @@
 
 #include <search.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int by_incarnation(const void *a, const void *b)
 {
@@ -24,12 +25,19 @@ static bool peer_is_over(const struct pw_rma_peer *peer)
     return over;
 }
 
+void peer_free(struct pw_rma_peer *peer)
+{
+    peer->rma->directs += atomic_load(&peer->directs);
+    meet_end(peer);
+    free(peer);
+}
+
 void peers_reap(struct pw_rma *rma)
 {
     for (int n = 0; n < 2 && rma->idle != NULL && peer_is_over(rma->idle); n++) {
         struct pw_rma_peer *peer = rma->idle;
         rma->idle = peer->next_idle;
-        free(peer);
+        peer_free(peer);
     }
 }
 
@@ -41,10 +49,11 @@ static struct pw_rma_peer *peer_get(struct pw_rma *rma, uint64_t incarnation)
     if (found != NULL) {
         return *found;
     }
-    struct pw_rma_peer *peer = calloc(1, sizeof(*peer));
+    struct pw_rma_peer *peer = aligned_alloc(64, sizeof(*peer));
     if (peer == NULL) {
         return NULL;
     }
+    memset(peer, 0, sizeof(*peer));
     peer->incarnation = incarnation;
     peer->rma = rma;
     peer->number = rma->peers_made;
@@ -84,7 +93,11 @@ int pw_rma_key_open(struct pw_rma *rma, const void *bytes, size_t size, struct p
         return -ENOMEM;
     }
     struct rail *rail = &rma->rails[is.rail];
-    *k = (struct pw_rma_key){is, peer, rail, &rail->counters[peer->number % COUNTERS]};
+    *k = (struct pw_rma_key){.is = is,
+                             .peer = peer,
+                             .rail = rail,
+                             .counter = &rail->counters[peer->number % COUNTERS],
+                             .most = rma->most};
     *key = k;
     return 0;
 }
@@ -94,6 +107,7 @@ void pw_rma_key_close(struct pw_rma_key *key)
     struct pw_rma_peer *peer = key->peer;
     struct pw_rma *rma = peer->rma;
     pthread_mutex_lock(&rma->lock);
+    meet_leave(key);
     rma->keys--;
     if (--peer->keys == 0) {
         tdelete(peer, &rma->peers, by_incarnation);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts and gets: one message of Portals each, or several where one may not be so long. */
+/* Puts and gets: on mapped memory (direct.c), else one message of Portals each, or several where
+ * one may not be so long. */
 #include "inside.h"
 
 int put_send(struct operation *o, const void *from, size_t length, uint64_t offset)
@@ -47,6 +48,10 @@ int pw_rma_put(struct pw_rma_key *key, const void *from, size_t length, uint64_t
     if (rc != 0) {
         return rc;
     }
+    if (direct_put(key, from, length, offset)) {
+        request_over(key, request);
+        return 0;
+    }
     operation_begin(&o, key, request);
     rc = put_send(&o, from, length, offset);
     operation_begun(&o);
@@ -60,6 +65,10 @@ int pw_rma_get(struct pw_rma_key *key, void *to, size_t length, uint64_t offset,
     int rc = operation_check(key, to, length, offset, PW_RMA_READ);
     if (rc != 0) {
         return rc;
+    }
+    if (direct_get(key, to, length, offset)) {
+        request_over(key, request);
+        return 0;
     }
     operation_begin(&o, key, request);
     rc = get_send(&o, to, length, offset);

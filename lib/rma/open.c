@@ -132,10 +132,15 @@ int pw_rma_open(const struct pw_rma_config *config, struct pw_rma **rma)
     r->count = config->count;
     r->flags = config->flags;
     pthread_mutex_init(&r->lock, NULL);
-    if (getrandom(&r->incarnation, sizeof(r->incarnation), 0) != sizeof(r->incarnation)) {
-        rma_free(r, 0);
-        return -ENOMEM;
+    int code = options_read(r);
+    if (code == 0 && (getrandom(&r->incarnation, 8, 0) != 8 || getrandom(&r->token, 8, 0) != 8)) {
+        code = -ENOMEM;
     }
+    if (code != 0) {
+        rma_free(r, 0);
+        return code;
+    }
+    r->token += r->token == 0;
     /* So that a key of an earlier process matches no region, even if its incarnation begins alike.
      */
     r->first_serial = (uint32_t)r->incarnation;
@@ -166,8 +171,9 @@ int pw_rma_close(struct pw_rma *rma)
     while (rma->idle != NULL) { /* C4: all operations are over */
         struct pw_rma_peer *peer = rma->idle;
         rma->idle = peer->next_idle;
-        free(peer);
+        peer_free(peer);
     }
+    host_close(rma);
     rma_free(rma, rma->count);
     return 0;
 }

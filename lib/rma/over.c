@@ -6,7 +6,7 @@
  *                                                          └──► failure + 1, and an event
  *      who takes the event      notes the error, then success + 1, failure - 1
  *      event of a request       parts - 1
- *      flush                    waits until success = issued
+ *      flush                    waits until success = issued; on mapped memory, a fence
  *
  * What Portals refuses at once counts as a message that has failed.
  */
@@ -266,7 +266,9 @@ int pw_rma_wait(struct pw_rma_request *request)
 
 static int counter_flush(struct rail *rail, struct counter *c)
 {
-    atomic_store(&c->lent, false);
+    if (atomic_load(&c->lent)) {
+        atomic_store(&c->lent, false);
+    }
     KILL_POINT("rma-flush");
     return counter_wait(rail, c, atomic_load(&c->issued));
 }
@@ -279,7 +281,11 @@ int pw_rma_flush(struct pw_rma_peer *peer)
         struct rail *rail = &rma->rails[i];
         rc = counter_flush(rail, &rail->counters[peer->number % COUNTERS]);
     }
-    return rc != 0 ? rc : atomic_exchange(&peer->error, 0);
+    int direct = direct_flush(peer);
+    if (rc == 0 && atomic_load_explicit(&peer->error, memory_order_relaxed) != 0) {
+        rc = atomic_exchange(&peer->error, 0);
+    }
+    return rc != 0 ? rc : direct;
 }
 
 int pw_rma_flush_all(struct pw_rma *rma)
@@ -290,6 +296,7 @@ int pw_rma_flush_all(struct pw_rma *rma)
             rc = counter_flush(&rma->rails[i], &rma->rails[i].counters[c]);
         }
     }
+    direct_flush_all(rma);
     return rc != 0 ? rc : atomic_exchange(&rma->error, 0);
 }
 

@@ -118,6 +118,12 @@ static void region_free(struct pw_rma_region *r)
 int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned access,
                     struct pw_rma_region **region)
 {
+    return region_make(rma, start, length, access, NULL, region);
+}
+
+int region_make(struct pw_rma *rma, void *start, size_t length, unsigned access,
+                const struct memory *memory, struct pw_rma_region **region)
+{
     if (access == 0 || (access & ~(unsigned)ALL_ACCESS) != 0 ||
         (access & (PW_RMA_PAIRS | PW_RMA_WRITE)) == PW_RMA_PAIRS || access == PW_RMA_NOTIFY ||
         (uintptr_t)start + length < length) {
@@ -128,6 +134,7 @@ int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned acc
         return -ENOMEM;
     }
     *r = (struct pw_rma_region){.rma = rma, .start = start, .length = length, .access = access};
+    r->memory.fd = -1;
     for (int kind = 0; kind < ENTRY_KINDS; kind++) {
         r->entries[kind] = PTL_INVALID_HANDLE;
     }
@@ -141,6 +148,10 @@ int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned acc
         region_free(r);
         return rc;
     }
+    if (memory != NULL) {
+        r->memory = *memory;
+        region_share(r);
+    }
     *region = r;
     return 0;
 }
@@ -150,12 +161,14 @@ int pw_rma_unregister(struct pw_rma_region *region)
     if (notices_watched(region)) {
         return -EINVAL;
     }
+    region_leave(region);
     if (!region_unlink(region)) {
         return -EBUSY;
     }
     if ((region->access & PW_RMA_NOTIFY) != 0) {
         notices_forget(region);
     }
+    memory_free(&region->memory);
     region_free(region);
     return 0;
 }
@@ -178,6 +191,7 @@ int pw_rma_key_pack(const struct pw_rma_region *region, void *bytes, size_t size
         .notify_pt = (region->access & PW_RMA_NOTIFY) != 0 ? notices_pt(rail) : 0,
         .max_atomic = (uint32_t)least(
             least(rail->limits.max_atomic_size, rail->limits.max_fetch_atomic_size), 1u << 30),
+        .token = region->shared ? region->rma->token : 0,
     };
     wire_write(bytes, &key);
     return 0;

@@ -3,7 +3,8 @@
  * Keys as bytes, little-endian:
  *
  *      | "PWRK" | version | rail | access | logical | incarnation 8 | match bits 8 | length 8 |
- *      | nid or rank 4 | pid 4 | pt index 4 | max_atomic 4 | notify pt 4 | sum of the rest 4 |
+ *      | nid or rank 4 | pid 4 | pt index 4 | max_atomic 4 | notify pt 4 | token 8 |
+ *      | sum of the rest 4 |
  *
  * wire_read() trusts none of them: what it accepts names an interface, an entry and rights that a
  * process can have. The sum finds damage, not malice: whoever can send to a process can try any
@@ -13,7 +14,7 @@
 
 #include <string.h>
 
-enum { VERSION = 2, SUM_AT = PW_RMA_KEY - 4 };
+enum { VERSION = 3, SUM_AT = PW_RMA_KEY - 4 };
 
 static void put_number(unsigned char *at, uint64_t value, int bytes)
 {
@@ -56,6 +57,7 @@ void wire_write(unsigned char *bytes, const struct key *key)
     put_number(bytes + 40, key->pt, 4);
     put_number(bytes + 44, key->max_atomic, 4);
     put_number(bytes + 48, key->notify_pt, 4);
+    put_number(bytes + 52, key->token, 8);
     put_number(bytes + SUM_AT, sum(bytes), 4);
 }
 
@@ -76,6 +78,7 @@ int wire_read(const unsigned char *bytes, size_t size, struct key *key)
         .pt = (ptl_pt_index_t)get_number(bytes + 40, 4),
         .max_atomic = (uint32_t)get_number(bytes + 44, 4),
         .notify_pt = (ptl_pt_index_t)get_number(bytes + 48, 4),
+        .token = get_number(bytes + 52, 8),
     };
     bool pid = key->logical ? key->id.phys.pid == 0
                             : key->id.phys.pid >= 1 && key->id.phys.pid <= PTL_PID_MAX;

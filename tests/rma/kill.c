@@ -4,10 +4,10 @@
  *
  *      pinwheel run -n 3 --keep-going rma_kill kill|stop LABEL:N
  *
- * All ranks put, get, combine and notify each other's memory, and flush, round by round. Rank 0 is
- * the victim when it passes LABEL for the N-th time. Killed: every other rank's flush of it, and
- * its wait for a notice of it, end with -EPIPE, and all else goes on. Stopped: nothing fails. Each
- * rank that sees what it must prints a line.
+ * All ranks put, get, combine and notify each other's memory, and flush, round by round; some of it
+ * is mapped by them. Rank 0 is the victim when it passes LABEL for the N-th time. Killed: every
+ * other rank's flush of it, and its wait for a notice of it, end with -EPIPE, and all else goes on.
+ * Stopped: nothing fails. Each rank that sees what it must prints a line.
  */
 #include "../../examples/rma.h"
 
@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { ROUNDS = 80, STOPPED_MS = 400, WORDS = 1024, HALF = WORDS / 2 };
+enum { ROUNDS = 80, STOPPED_MS = 400, WORDS = 1024, HALF = WORDS / 2, MAPPED = 8 * WORDS };
 enum { ALL = PW_RMA_READ | PW_RMA_WRITE | PW_RMA_PAIRS | PW_RMA_NOTIFY };
 enum { RANKS = 3 };
 
@@ -50,8 +50,8 @@ void kill_point(const char *here)
 struct rank {
     struct start s;
     struct pw_rma *rma;
-    struct pw_rma_region *region;
-    unsigned char keys[RANKS][PW_RMA_KEY];
+    struct pw_rma_region *region, *mapped;
+    unsigned char keys[RANKS][PW_RMA_KEY], mapped_keys[RANKS][PW_RMA_KEY];
     struct pw_rma_key *key[RANKS];
     struct pw_notify *told[RANKS];
     bool gone; /* rank 0 is */
@@ -86,6 +86,19 @@ static void with(struct rank *r, unsigned other, uint64_t round)
     take(r, other, pw_rma_flush(pw_rma_key_peer(key)), "pw_rma_flush");
 }
 
+/* Memory that is mapped anew in each round. */
+static void mapped(struct rank *r, unsigned other, uint64_t round)
+{
+    struct pw_rma_key *key;
+    const uint64_t one = 1;
+    expect(pw_rma_key_open(r->rma, r->mapped_keys[other], PW_RMA_KEY, &key), "pw_rma_key_open");
+    expect(pw_rma_put(key, &round, 8, 8 * (1 + r->s.rank), NULL), "pw_rma_put");
+    expect(pw_rma_accumulate(key, &one, 1, 0, PW_RMA_SUM, PW_RMA_UINT64, NULL),
+           "pw_rma_accumulate");
+    take(r, other, pw_rma_flush(pw_rma_key_peer(key)), "pw_rma_flush");
+    pw_rma_key_close(key);
+}
+
 /* The others' notices of this round, which also keep the ranks together. */
 static void hear(struct rank *r, unsigned other)
 {
@@ -98,24 +111,32 @@ static void passing(struct rank *r, unsigned other)
 {
     struct pw_rma_region *region;
     struct pw_rma_key *key;
+    void *start;
     expect(pw_rma_register(r->rma, from, sizeof(from), ALL, &region), "pw_rma_register");
     expect(pw_rma_key_open(r->rma, r->keys[other], PW_RMA_KEY, &key), "pw_rma_key_open");
     pw_rma_key_close(key);
+    expect(pw_rma_unregister(region), "pw_rma_unregister");
+    expect(pw_rma_allocate(r->rma, MAPPED, ALL, &start, &region), "pw_rma_allocate");
     expect(pw_rma_unregister(region), "pw_rma_unregister");
 }
 
 static void open_all(struct rank *r)
 {
+    void *start;
     rma_start(&r->s, &r->rma);
     expect(pw_rma_register(r->rma, memory_of_all, sizeof(memory_of_all), ALL, &r->region),
            "pw_rma_register");
     expect(pw_rma_key_pack(r->region, r->keys[r->s.rank], PW_RMA_KEY), "pw_rma_key_pack");
     publish(&r->s, r->keys[r->s.rank]);
+    expect(pw_rma_allocate(r->rma, MAPPED, ALL, &start, &r->mapped), "pw_rma_allocate");
+    expect(pw_rma_key_pack(r->mapped, memory_of_all, PW_RMA_KEY), "pw_rma_key_pack");
     meet(&r->s);
     for (unsigned i = 0; i < r->s.size; i++) {
         ptl_process_t id = {.rank = i};
         look_up(&r->s, i, r->keys[i]);
         expect(pw_rma_key_open(r->rma, r->keys[i], PW_RMA_KEY, &r->key[i]), "pw_rma_key_open");
+        expect(pw_rma_get(r->key[i], r->mapped_keys[i], PW_RMA_KEY, 0, NULL), "pw_rma_get");
+        expect(pw_rma_flush(pw_rma_key_peer(r->key[i])), "pw_rma_flush");
         expect(pw_notify_open(r->region, &id, 0, 1, &r->told[i]), "pw_notify_open");
     }
     meet(&r->s);
@@ -145,6 +166,9 @@ int main(int argc, char **argv)
             if (other != 0 || !r.gone) {
                 with(&r, other, round);
             }
+            if (other != 0 || !r.gone) {
+                mapped(&r, other, round);
+            }
         }
         passing(&r, (unsigned)round % r.s.size);
         for (unsigned i = r.gone ? 1 : 0; i < r.s.size; i++) {
@@ -170,6 +194,8 @@ int main(int argc, char **argv)
         pw_rma_key_close(r.key[i]);
     }
     while (pw_rma_unregister(r.region) == -EBUSY) {
+    }
+    while (pw_rma_unregister(r.mapped) == -EBUSY) {
     }
     rma_finish(&r.s, r.rma);
     return finish(&r.s, 0);

@@ -82,6 +82,22 @@ static inline struct pw_rma_region *region_of(struct pw_rma *rma, void *start, s
     return region;
 }
 
+/* Memory of the library, which peers map. */
+static inline struct pw_rma_region *region_shared(struct pw_rma *rma, size_t length,
+                                                  unsigned access, void *start)
+{
+    struct pw_rma_region *region;
+    DONE(pw_rma_allocate(rma, length, access, (void **)start, &region));
+    return region;
+}
+
+static inline uint64_t messages_of(struct pw_rma *rma)
+{
+    struct pw_rma_statistics s;
+    pw_rma_statistics(rma, &s);
+    return s.messages;
+}
+
 static inline void region_end(struct pw_rma_region *region)
 {
     int rc;
