@@ -4,7 +4,8 @@
  * keys, messages to the handlers of pairs, and events of notified messages. The first byte of an
  * input says which. What must hold:
  *
- * - a key that is accepted is what its bytes say, with none of them ignored;
+ * - a key, or a message of the socket for memory, that is accepted is what its bytes say, with none
+ * of them ignored;
  * - handlers touch the message's range of the region and its packet only, refuse what they do not
  *   know, and leave the old values in the packet;
  * - each notice of a region that is there is kept, and taken the oldest first of those that fit,
@@ -57,6 +58,27 @@ static void keys(void)
         MUST(rc != -EPROTO);
         MUST(rc != 0 || (same.length == key.length && same.bits == key.bits &&
                          same.notify_pt == key.notify_pt && same.pt == key.pt));
+    }
+}
+
+/* What goes over the socket by which memory is handed over. */
+static void handed(void)
+{
+    unsigned char bytes[64], again[64];
+    struct ask ask;
+    struct answer answer;
+    for (unsigned i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = next();
+    }
+    size_t size = next() % 4 == 0 ? next() % sizeof(bytes) : ASK_BYTES;
+    if (ask_read(bytes, size, &ask)) {
+        ask_write(again, &ask);
+        MUST(size == ASK_BYTES && memcmp(again, bytes, ASK_BYTES) == 0);
+    }
+    size = size == ASK_BYTES ? ANSWER_BYTES : size;
+    if (answer_read(bytes, size, &answer)) {
+        answer_write(again, &answer);
+        MUST(size == ANSWER_BYTES && memcmp(again, bytes, ANSWER_BYTES) == 0 && answer.code <= 0);
     }
 }
 
@@ -396,9 +418,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     input = data;
     left = size;
-    switch (next() % 3) {
+    switch (next() % 4) {
     case 0:
         keys();
+        break;
+    case 3:
+        handed();
         break;
     case 1:
         handlers();
@@ -419,10 +444,14 @@ size_t fuzz_seed(uint64_t number, uint8_t *data, size_t max)
                       .max_atomic = 4096};
     key.bits = key.incarnation >> 32 << 32 | (number & 0xff) << ENTRY_BITS;
     key.access |= (number & 15) == 7 ? PW_RMA_READ : 0;
-    data[0] = (uint8_t)(number % 3);
-    if (number % 3 == 0 && max > PW_RMA_KEY) {
+    data[0] = (uint8_t)(number % 4);
+    if (number % 4 == 0 && max > PW_RMA_KEY) {
         wire_write(data + 1, &key);
         return 1 + PW_RMA_KEY;
+    }
+    if (number % 4 == 3 && max > ASK_BYTES) {
+        ask_write(data + 1, &(struct ask){number, key.incarnation, key.bits});
+        return 1 + ASK_BYTES;
     }
     size_t length = max < 600 ? max : 600;
     for (size_t i = 1; i < length; i++) {

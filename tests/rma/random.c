@@ -4,7 +4,8 @@
  * each rank, itself included, and works on all of them at once: it knows at any time what they hold
  * when all of its operations are over. Atomic operations need no flush between them, whatever their
  * types; puts and gets have one before and behind, where they touch what others do.
- * TEST_RMA_STEPS says how many there are.
+ * TEST_RMA_STEPS says how many there are; with TEST_RMA_SHARED peers map the regions, but for some
+ * keys with `mixed`.
  */
 #include "region.h"
 
@@ -120,7 +121,7 @@ static void atomic(struct run *r, int target, size_t offset, size_t length)
         op = splitmix(&r->state) % 3 == 0 ? PW_RMA_REPLACE
                                           : (enum pw_rma_op)(PW_RMA_MINLOC + op % 2);
     }
-    offset = offset / 8 * 8;
+    offset = !pairs && splitmix(&r->state) % 4 == 0 ? offset : offset / 8 * 8;
     if (r->moves[target]) {
         settle(r);
     }
@@ -172,12 +173,21 @@ PTEST_LIMIT(operations, RANKS, 1200)
     r.state = 1000 + (uint64_t)rank;
     r.rank = rank;
     ends_open(&r.e, KIND_ML, rank, size);
-    struct pw_rma_region *region =
-        region_of(r.e.rma, memory, sizeof(memory), PW_RMA_READ | PW_RMA_WRITE | PW_RMA_PAIRS);
+    const char *shared = getenv("TEST_RMA_SHARED");
+    unsigned access = PW_RMA_READ | PW_RMA_WRITE | PW_RMA_PAIRS;
+    void *start;
+    struct pw_rma_region *region = shared != NULL
+                                       ? region_shared(r.e.rma, sizeof(memory), access, &start)
+                                       : region_of(r.e.rma, memory, sizeof(memory), access);
     key_show(region);
     BARRIER();
     for (int t = 0; t < RANKS; t++) {
         r.keys[t] = key_of(r.e.rma, t);
+        if (shared != NULL && strcmp(shared, "mixed") == 0 && (t + rank) % 2 == 0) {
+            DONE(pw_rma_key_limit(r.keys[t], PW_RMA_NATIVE));
+        }
+        CHECK_EQ(pw_rma_path(r.keys[t], PW_RMA_PUT, PW_RMA_INT8) == PW_RMA_DIRECT,
+                 shared != NULL && (strcmp(shared, "mixed") != 0 || (t + rank) % 2 != 0));
     }
     for (long i = 0; i < steps; i++) {
         step(&r);

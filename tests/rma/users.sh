@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Memory is mapped, or reached by messages, as an ordinary user who may look into nobody: not
+# dumpable, with ptrace_scope 1 and 2, in PID namespaces, with few descriptors.
+# Usage: users.sh PINWHEEL RMA_MAPPED
+set -eu
+pinwheel=$1 program=$2
+scope=/proc/sys/kernel/yama/ptrace_scope
+
+skip() {
+    echo "SKIPPED: $*"
+}
+
+# try WHAT WANTED COMMAND...: two ranks say WANTED
+try() {
+    what=$1 wanted=$2
+    shift 2
+    out=$("$@" 2>&1) || { echo "$what: $out"; exit 1; }
+    [ "$(echo "$out" | grep -c "rank [01]: $wanted, right")" = 2 ] || { echo "$what: $out"; exit 1; }
+    echo "$what: $wanted"
+}
+
+user=
+if [ "$(id -u)" = 0 ]; then
+    user="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    $user test -x "$program" && $user test -x "$pinwheel" ||
+        { skip "nobody may not run $program"; exit 77; }
+fi
+try "ordinary user" mapped $user "$pinwheel" run -n 2 "$program"
+try "not dumpable" mapped $user "$pinwheel" run -n 2 "$program" secret
+try "64 descriptors" mapped $user sh -c 'ulimit -n 64; exec "$@"' - "$pinwheel" run -n 2 "$program"
+if [ -w "$scope" ]; then
+    before=$(cat "$scope")
+    trap 'echo "$before" > "$scope"' EXIT
+    for value in 1 2; do
+        if echo "$value" > "$scope" 2> /dev/null; then
+            try "ptrace_scope $value" mapped $user "$pinwheel" run -n 2 "$program"
+        else
+            skip "ptrace_scope cannot be $value"
+        fi
+    done
+else
+    skip "ptrace_scope: this kernel has none, or this user may not set it"
+fi
+# Each rank in a PID namespace of its own.
+if unshare --pid --fork true 2> /dev/null; then
+    try "PID namespaces" mapped "$pinwheel" run -n 2 unshare --pid --fork "$program"
+else
+    skip "PID namespaces: this user may make none"
+fi
