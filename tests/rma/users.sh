@@ -20,21 +20,31 @@ try() {
     echo "$what: $wanted"
 }
 
+# The words of a command that becomes somebody else.
+# shellcheck disable=SC2086
+try_user() {
+    what=$1 wanted=$2
+    shift 2
+    try "$what" "$wanted" $user "$@"
+}
+
 user=
 if [ "$(id -u)" = 0 ]; then
     user="setpriv --reuid=65534 --regid=65534 --clear-groups"
-    $user test -x "$program" && $user test -x "$pinwheel" ||
-        { skip "nobody may not run $program"; exit 77; }
+    if ! $user test -x "$program" || ! $user test -x "$pinwheel"; then
+        skip "nobody may not run $program"
+        exit 77
+    fi
 fi
-try "ordinary user" mapped $user "$pinwheel" run -n 2 "$program"
-try "not dumpable" mapped $user "$pinwheel" run -n 2 "$program" secret
-try "64 descriptors" mapped $user sh -c 'ulimit -n 64; exec "$@"' - "$pinwheel" run -n 2 "$program"
+try_user "ordinary user" mapped "$pinwheel" run -n 2 "$program"
+try_user "not dumpable" mapped "$pinwheel" run -n 2 "$program" secret
+try_user "64 descriptors" mapped sh -c 'ulimit -n 64; exec "$@"' - "$pinwheel" run -n 2 "$program"
 if [ -w "$scope" ]; then
     before=$(cat "$scope")
     trap 'echo "$before" > "$scope"' EXIT
     for value in 1 2; do
         if echo "$value" > "$scope" 2> /dev/null; then
-            try "ptrace_scope $value" mapped $user "$pinwheel" run -n 2 "$program"
+            try_user "ptrace_scope $value" mapped "$pinwheel" run -n 2 "$program"
         else
             skip "ptrace_scope cannot be $value"
         fi
