@@ -2,9 +2,12 @@
 /*
  * Reads and writes that block: of pipes, sockets, terminals. A descriptor is asked whether it is
  * ready before libc's function is called; what was written is told to others. The connection to the
- * launcher (PMI_FD) is left alone: it answers in no time.
+ * launcher (PMI_FD) and the rank's own output (fabric/sim/said.h) are left alone: whoever is at the
+ * other end answers, or reads, in no time.
  */
 #include "virtual.h"
+
+#include "fabric/sim/said.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +20,8 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+enum { SAY_MOST = 1 << 20 };
 
 static bool is_launcher(int fd)
 {
@@ -124,12 +129,33 @@ SHOWN int accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict le
 
 /* ---- writes ---- */
 
+/* The output of the rank, which is read in no time. One that writes much at one time lets it be
+ * printed meanwhile: it need not be kept until time goes on, and may have no reader. */
+static ssize_t say(int fd, const void *from, size_t n)
+{
+    static size_t said;
+    struct sim_clock *c = virtual_clock;
+    ssize_t done = REAL(write)(fd, from, n);
+    int error = errno;
+    said += done > 0 ? (size_t)done : 0;
+    if (said > SAY_MOST) {
+        said = 0;
+        c->until = c->now;
+        sim_clock_wait(c, c->now, SIM_TASK_TIME, SIM_COMPUTES, false);
+    }
+    errno = error;
+    return done;
+}
+
 /* To a pipe that is ready for it PIPE_BUF bytes can be written without waiting. */
 SHOWN ssize_t write(int fd, const void *from, size_t n)
 {
     struct stat s;
     if (!virtual_in() || is_launcher(fd) || fstat(fd, &s) != 0 || S_ISREG(s.st_mode)) {
         return REAL(write)(fd, from, n);
+    }
+    if (sim_said_by(virtual_clock, fd)) {
+        return say(fd, from, n);
     }
     size_t moved = 0;
     do {
@@ -152,6 +178,9 @@ SHOWN ssize_t write(int fd, const void *from, size_t n)
 
 SHOWN ssize_t writev(int fd, const struct iovec *parts, int count)
 {
+    if (virtual_in() && sim_said_by(virtual_clock, fd)) {
+        return REAL(writev)(fd, parts, count);
+    }
     return await_fd(fd, POLLOUT) ? done(REAL(writev)(fd, parts, count)) : -1;
 }
 

@@ -3,12 +3,14 @@
 #include "virtual.h"
 
 #include "base/sys.h"
+#include "fabric/sim/said.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct sim_clock *virtual_clock;
 __thread struct sim_task *virtual_self __attribute__((tls_model("initial-exec")));
@@ -38,12 +40,16 @@ __attribute__((constructor)) static void join(void)
         if (!again) {
             sim_clock_hand_over(c, 0, SIM_COMPUTES);
         }
+        if (sim_said_by(c, STDOUT_FILENO)) {
+            setvbuf(stdout, NULL, _IOLBF, 0); /* a line comes at the time at which it is printed */
+        }
     }
 }
 
 __attribute__((destructor)) static void leave(void)
 {
     if (virtual_clock != NULL) {
+        sim_said_all(virtual_clock);
         sim_clock_leave(virtual_clock);
     }
 }

@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "fabric/sim/said.h"
 #include "fabric/sim/share.h"
 
 #include <stdlib.h>
@@ -150,6 +151,7 @@ static void await_turn(struct sim_clock *c)
 
 static void give_turn(struct sim_clock *c)
 {
+    c->me->said = sim_said(c);
     sim_share_show(c);
     c->has_turn = false;
     atomic_store(&sim_board(c->segment)->turn[c->rank], SIM_IDLE);
@@ -267,6 +269,10 @@ void sim_clock_fence(struct sim_clock *c)
 {
     struct sim_record *me = c->me;
     sim_clock_settle(c);
+    if (!c->passing && sim_said(c)) {
+        c->until = c->now; /* what was written before the fence has the time of then */
+        sim_clock_wait(c, c->now, SIM_TASK_TIME, SIM_COMPUTES, c->nic != NULL);
+    }
     uint64_t fences = me->fences;
     me->fence = c->now;
     me->fence_lead = c->lead;
@@ -302,6 +308,7 @@ void sim_clock_leave(struct sim_clock *c)
 static __attribute__((destructor)) void leave(void)
 {
     if (own != NULL && !others) {
+        sim_said_all(own);
         sim_clock_leave(own);
     }
 }
@@ -374,6 +381,7 @@ static void take_place(struct sim_clock *c, uint32_t place)
 {
     c->rank = place;
     c->shared = sim_place(c->segment, place);
+    sim_said_join(c);
     memcpy(&c->figures, &c->shared->figures, sizeof(c->figures));
     if (c->me->figures_sum != 0 && c->me->figures_sum != sim_sum_figures(&c->figures)) {
         sim_share_spoiled(c->segment, place, "its figures");

@@ -44,7 +44,7 @@ struct sim_task {
     bool skips, passing;
 };
 
-#define SIM_CLOCK_VERSION UINT64_C(0x326b636f6c637000)
+#define SIM_CLOCK_VERSION UINT64_C(0x336b636f6c637000)
 
 /* A program has one, made by the library that is preloaded (src/virtual), if there is that. */
 struct sim_clock {
@@ -55,6 +55,7 @@ struct sim_clock {
     struct sim_record record, child; /* `child`: as the one begins that is forked now */
     struct sim_figures figures;      /* the same of these */
     bool has_turn;
+    uint64_t pipes[2];    /* of its output; 0: it has none of its own (said.h) */
     uint32_t rank;        /* number of the place */
     uint64_t now;         /* of the event that happens, or of the program */
     uint64_t debt;        /* time that the thread has used, and that is still to pass */

@@ -38,7 +38,7 @@
 
 #define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
 /* The last two bytes are the version, in digits: it changes with the layout. */
-#define SIM_MAGIC UINT64_C(0x34306d6973777000)
+#define SIM_MAGIC UINT64_C(0x35306d6973777000)
 #define SIM_PAGE UINT64_C(4096)
 #define SIM_NEVER UINT64_MAX
 #define SIM_SKIP UINT64_C(1000000) /* ps that a rank which polls skips at once, at most */
@@ -191,7 +191,7 @@ struct sim_record {
     uint32_t outside; /* enum sim_outside */
     uint32_t forks;   /* of this process: a child has a place */
     uint32_t in_count, out_count;
-    uint32_t unused;
+    uint32_t said; /* it has written to its standard output or error (said.h), at `now` */
     uint64_t in_sum, out_sum;      /* of these packets, sim_sum_packet() */
     uint64_t figures_sum;          /* sim_sum_figures() */
     struct fabric_waits waits_for; /* of SIM_WAITS */
@@ -218,6 +218,11 @@ struct sim_rank {
     /* Another process of the rank has stopped it, or it did so itself: it gets no turn. */
     _Atomic uint32_t stopped;
     _Atomic uint32_t signal; /* that another process of the rank has sent to it; 0: none */
+    /* Of a rank: the coordinator has read of what it writes since this was last 0 (said.h); the
+     * numbers of the pipes for its standard output and error, 0: it has none. */
+    _Atomic uint32_t heard;
+    uint64_t pipes[2];
+    _Atomic uint64_t at; /* the time at which its program goes on, or has last */
     struct sim_record record;
     struct sim_figures figures;
     struct sim_packet out[SIM_PACKETS], in[SIM_PACKETS];

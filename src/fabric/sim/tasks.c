@@ -16,6 +16,7 @@
 #include "fabric/sim/rank.h"
 
 #include "base/sys.h"
+#include "fabric/sim/said.h"
 
 #include <signal.h>
 
@@ -174,13 +175,30 @@ static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
     }
 }
 
-/* Lets time pass until a thread is to go on, which it returns. */
+/* Whether a thread is in a fence: the other ranks may have left that, and wait in real time, with
+ * their turns, for this one. */
+static bool in_fence(const struct sim_clock *c)
+{
+    const struct sim_task *t = c->tasks;
+    while (t != NULL && t->why != SIM_IN_FENCE) {
+        t = t->next;
+    }
+    return t != NULL;
+}
+
+/* Lets time pass until a thread is to go on, which it returns. What the program has written belongs
+ * to the time before that: the coordinator takes it then (said.h), or after the fence. */
 static struct sim_task *next_task(struct sim_clock *c, const struct sim_task *me, enum sim_wait why)
 {
+    bool asked = false;
     for (;;) {
         struct sim_task *t = first_task(c);
         uint64_t event = sim_clock_first(c), to = event <= t->wake ? event : t->wake;
-        if (to >= c->until) {
+        bool said = !asked && to > c->now && to < c->until && !in_fence(c) && sim_said(c);
+        asked = true;
+        if (said) {
+            hand_over(c, c->now, why);
+        } else if (to >= c->until) {
             hand_over(c, to, why);
         } else if (event <= t->wake) {
             happen(c, me);
@@ -228,6 +246,7 @@ void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits wai
         c->lead = polls && c->last > start ? lead_of(c, start, own, c->last_lead) : own;
     }
     me->woke = c->now;
+    atomic_store_explicit(&c->shared->at, c->now, memory_order_release);
     me->wake = SIM_NEVER;
     me->waits = SIM_TASK_TIME;
     me->why = SIM_COMPUTES;

@@ -64,6 +64,12 @@ static inline bool job_is_away(const struct job *j)
     return j->launch->hosts != NULL;
 }
 
+/* job_has_pipes() is true if the output of each rank comes by pipes. */
+static inline bool job_has_pipes(const struct launch *l)
+{
+    return l->label || l->piped != NULL;
+}
+
 /* ---- judge.c ---- */
 
 void job_signal(struct job *j, int signal);

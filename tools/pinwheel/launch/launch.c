@@ -113,6 +113,27 @@ static void take_signals(struct job *j)
     }
 }
 
+/* Makes the pipes of a rank's output, if it gets some; -1 with errno set. */
+static int make_output(const struct job *j, int rank, int out[2], int err[2])
+{
+    const struct launch *l = j->launch;
+    if (!job_has_pipes(l)) {
+        return 0;
+    }
+    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) {
+        return -1;
+    }
+    fcntl(out[0], F_SETFL, O_NONBLOCK);
+    fcntl(err[0], F_SETFL, O_NONBLOCK);
+    if (l->piped == NULL) {
+        return 0;
+    }
+    int rc = l->piped(l->context, rank, out[0], err[0]);
+    out[0] = -1;
+    err[0] = -1;
+    return rc;
+}
+
 static void start_rank(struct job *j, struct spawn *spawn, int rank, int null)
 {
     struct process *p = &j->processes[rank];
@@ -122,8 +143,7 @@ static void start_rank(struct job *j, struct spawn *spawn, int rank, int null)
     const char *what = "making its pipes";
     int rc = 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pmi) != 0 ||
-        (j->launch->label && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)) ||
-        (pump && pipe2(in, O_CLOEXEC) != 0)) {
+        make_output(j, rank, out, err) != 0 || (pump && pipe2(in, O_CLOEXEC) != 0)) {
         rc = -errno;
     } else {
         ends.pmi = pmi[1];
@@ -141,8 +161,6 @@ static void start_rank(struct job *j, struct spawn *spawn, int rank, int null)
     j->pmi.fds[rank] = pmi[0];
     p->out = (struct relay_source){.fd = out[0], .rank = rank};
     p->err = (struct relay_source){.fd = err[0], .rank = rank};
-    fcntl(out[0], F_SETFL, O_NONBLOCK);
-    fcntl(err[0], F_SETFL, O_NONBLOCK);
     const int theirs[] = {pmi[1], out[1], err[1], in[0]};
     for (int i = 0; i < 4; i++) {
         if (theirs[i] >= 0) {
@@ -375,15 +393,15 @@ static void start_ranks(struct job *j, struct spawn *spawn)
 static bool has_room(const struct launch *l)
 {
     struct rlimit limit;
-    int needed = children_limit(l->size * (l->label ? 3 : 1) + SPARE_FDS);
+    int needed = children_limit(l->size * (job_has_pipes(l) ? 3 : 1) + SPARE_FDS);
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= (rlim_t)needed) {
         return true;
     }
     fprintf(stderr,
             "pinwheel run: a job of %d ranks%s needs %d file descriptors here, and the hard limit "
-            "is %llu: raise it (ulimit -Hn %d), or start fewer ranks\n",
+            "is %llu: raise it (ulimit -Hn %d), or start fewer ranks%s\n",
             l->size, l->label ? " with --label" : "", needed, (unsigned long long)limit.rlim_max,
-            needed);
+            needed, l->piped != NULL ? ", or let them write output themselves (--direct)" : "");
     return false;
 }
 

@@ -29,6 +29,9 @@ struct launch {
     const struct host_list *hosts;
     const char *shell;  /* the command that reaches a host; NULL: ssh */
     const char *remote; /* path of pinwheel on the other hosts; NULL: the same as here */
+    /* given the launcher's ends of two pipes for a rank's standard output and error, before the
+     * rank starts; -1 with errno set: it does not start. NULL: the rank has the launcher's own */
+    int (*piped)(void *context, int rank, int out, int err);
     /* told that a rank runs; NULL: nobody is */
     void (*started)(void *context, int rank, int pid);
     /* told that a rank has ended, `well` if with status 0; NULL: nobody is */

@@ -134,6 +134,16 @@ static bool step_network(struct coordinator *c, uint64_t *event)
     return true;
 }
 
+/* Writes what ranks have said before anybody can say more. */
+static void print_lines(struct coordinator *c, const struct due *first)
+{
+    if (c->lines != NULL) {
+        /* a child has a place behind those of other ranks, but says its lines as its rank */
+        bool kin = places(c) > c->setup.ranks && first->time != SIM_NEVER;
+        lines_print(c->lines, first->time, kin ? 0 : first->rank, &c->stop);
+    }
+}
+
 static const char *const waits[] = {
     [SIM_COMPUTES] = "computes", [SIM_WAITS] = "waits for an event or a counter",
     [SIM_POLLS] = "polls",       [SIM_IN_FENCE] = "is in a barrier",
@@ -178,6 +188,7 @@ static void tell_wait(const struct fabric_waits *w)
 static void end_stuck(struct coordinator *c)
 {
     c->result.stuck = true;
+    print_lines(c, &(struct due){SIM_NEVER, UINT32_MAX});
     fprintf(stderr, "pinwheel sim: nothing will happen any more, and ranks wait:\n");
     for (uint32_t i = 0; i < places(c); i++) {
         const struct sim_record *r = rank_of(c, i);
@@ -269,6 +280,7 @@ static bool run_window(struct coordinator *c)
         return true;
     }
     if (any) {
+        print_lines(c, &first);
         give_turns(c, event);
         return true;
     }

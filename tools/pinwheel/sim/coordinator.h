@@ -20,7 +20,8 @@ struct coordinator_setup {
     struct net_spec spec;
     struct net_config net;
     struct fault_plan faults;
-    uint64_t spans; /* of each rank, for which there is to be room; 0: none are noted */
+    bool direct, label; /* ranks write to our output themselves; else: each line has a label */
+    uint64_t spans;     /* of each rank, for which there is to be room; 0: none are noted */
 };
 
 /* What a run came to. */
@@ -47,6 +48,8 @@ struct coordinator;
  * on stderr. coordinator_path() is what ranks find it by. */
 struct coordinator *coordinator_start(const struct coordinator_setup *setup);
 const char *coordinator_path(const struct coordinator *c);
+/* coordinator_piped() takes over the pipes of a rank's output; -1 with errno set. */
+int coordinator_piped(void *coordinator, int rank, int out, int err);
 /* coordinator_started() says which process a rank is, coordinator_exited() that it has ended; of
  * any thread. coordinator_killed() is true if the rank was to die. */
 void coordinator_started(void *coordinator, int rank, int pid);

@@ -70,6 +70,7 @@ void kin_note_end(struct coordinator *c, uint32_t place)
     struct sim_record *r = rank_of(c, place);
     struct player *p = &c->players[place];
     p->gone = true;
+    turns_hear(c, place);
     shared_close(c, place, r->now);
     r->next = SIM_NEVER;
     r->fence = SIM_NEVER;

@@ -84,6 +84,9 @@ static bool make_network(struct coordinator *c)
 
 static void free_coordinator(struct coordinator *c)
 {
+    if (c->lines != NULL) {
+        lines_close(c->lines);
+    }
     for (size_t i = 0; c->players != NULL && i < places_of(&c->setup); i++) {
         for (size_t k = 0; k < c->players[i].count; k++) {
             free(c->players[i].coming[k].packet);
@@ -146,7 +149,8 @@ struct coordinator *coordinator_start(const struct coordinator_setup *setup)
     }
     c->fd = -1;
     c->setup = *setup;
-    if (!make_players(c) || !make_network(c)) {
+    if (!make_players(c) || !make_network(c) ||
+        (!setup->direct && (c->lines = lines_open(setup->ranks, setup->label)) == NULL)) {
         free_coordinator(c);
         return NULL;
     }
@@ -167,6 +171,13 @@ struct coordinator *coordinator_start(const struct coordinator_setup *setup)
 const char *coordinator_path(const struct coordinator *c)
 {
     return c->path;
+}
+
+int coordinator_piped(void *coordinator, int rank, int out, int err)
+{
+    struct coordinator *c = coordinator;
+    struct sim_rank *s = shared_of(c, (uint32_t)rank);
+    return lines_add(c->lines, (uint32_t)rank, out, err, &s->heard, s->pipes);
 }
 
 void coordinator_started(void *coordinator, int rank, int pid)
@@ -236,11 +247,28 @@ static void sum_up(struct coordinator *c)
     }
 }
 
+/* All ranks have ended: a signal ends the command again, also while it waits for who reads. */
+static void let_signals(void)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+        sigaddset(&set, ending[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 void coordinator_end(struct coordinator *c, struct coordinator_result *result)
 {
     atomic_store(&c->stop, true);
     wake(c);
     pthread_join(c->thread, NULL);
+    let_signals();
+    if (c->lines != NULL) {
+        lines_close(c->lines); /* before anything is said of the run */
+        c->lines = NULL;
+    }
     sum_up(c);
     c->result.stats = stats_take(c);
     c->result.spans = c->setup.spans != 0 ? spans_take(c) : NULL;

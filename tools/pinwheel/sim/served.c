@@ -37,15 +37,23 @@ static void tell_start(void *served, int rank, int pid)
     coordinator_started(s->coordinator, rank, pid);
 }
 
+static int take_pipes(void *served, int rank, int out, int err)
+{
+    const struct served *s = served;
+    return coordinator_piped(s->coordinator, rank, out, err);
+}
+
 static bool was_killed(void *served, int rank)
 {
     const struct served *s = served;
     return coordinator_killed(s->coordinator, rank);
 }
 
-bool served_begin(struct served *s, struct launch *launch, struct coordinator *c, bool wanted)
+bool served_begin(struct served *s, struct launch *launch, struct coordinator *c, bool direct,
+                  bool wanted)
 {
     *s = (struct served){.coordinator = c};
+    launch->piped = direct ? NULL : take_pipes;
     launch->started = tell_start;
     launch->exited = tell_exit;
     launch->excused = was_killed;

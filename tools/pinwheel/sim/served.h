@@ -14,7 +14,8 @@ struct served {
 /* served_begin() has the launcher tell the coordinator of ranks that end, and starts a PMIx server
  * if the program is linked with an MPI that needs one, or if it is `wanted`; false after a line on
  * stderr. served_end() ends the server; `nics`: a rank has opened a NIC. */
-bool served_begin(struct served *s, struct launch *launch, struct coordinator *c, bool wanted);
+bool served_begin(struct served *s, struct launch *launch, struct coordinator *c, bool direct,
+                  bool wanted);
 void served_end(struct served *s, bool nics);
 
 #endif

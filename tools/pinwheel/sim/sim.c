@@ -123,7 +123,10 @@ static const struct args_option sim_options[] = {
      AT(no_skip)},
     {"--pmix", NULL, "serve PMIx to ranks of a script, too, as to those of a program of Open MPI",
      ARGS_FLAG, AT(pmix)},
-    {"--label", NULL, "begin each line of output with \"[rank] \"", ARGS_FLAG, AT(launch.label)},
+    {"--label", NULL, "begin each line of output with \"[rank] \"", ARGS_FLAG, AT(setup.label)},
+    {"--direct", NULL,
+     "let ranks write to standard output and error themselves, not in the order of virtual time",
+     ARGS_FLAG, AT(setup.direct)},
     {"--timeout", "SECONDS", "end the job, with status 124, if it takes longer in real time",
      ARGS_NUMBER, AT(launch.timeout_seconds), 1, 1000000},
     {"--quiet", NULL, "say nothing about the run at its end", ARGS_FLAG, AT(quiet)},
@@ -271,7 +274,7 @@ static int run_job(void *sim, const struct sim_machine *m, struct coordinator_re
     if (c == NULL) {
         return 1;
     }
-    if (!served_begin(&served, &s->launch, c, s->pmix)) {
+    if (!served_begin(&served, &s->launch, c, s->setup.direct, s->pmix)) {
         coordinator_end(c, result);
         return 1;
     }
@@ -280,6 +283,7 @@ static int run_job(void *sim, const struct sim_machine *m, struct coordinator_re
     s->launch.environment_count = 4;
     snprintf(timing, sizeof(timing), "PINWHEEL_HPU_TIMING=%s", profile_timing(&s->setup.machine));
     s->launch.bind = LAUNCH_BIND_NONE;
+    s->launch.label = s->setup.direct && s->setup.label;
     s->launch.keep_going = fault_any(&s->setup.faults);
     int status = launch_run(&s->launch);
     coordinator_end(c, result);

@@ -7,6 +7,7 @@
 #define PINWHEEL_SIM_STATE_H
 
 #include "coordinator.h"
+#include "lines.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -64,6 +65,7 @@ struct coordinator {
     pthread_t thread;
     _Atomic bool stop;
     struct coordinator_setup setup;
+    struct lines *lines; /* what ranks write; NULL: they do so themselves */
     struct net_graph graph;
     struct net *net;
     struct player *players;

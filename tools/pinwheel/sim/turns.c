@@ -156,6 +156,13 @@ struct out {
     uint32_t waiting, running; /* that wait for a place; that use one */
 };
 
+void turns_hear(struct coordinator *c, uint32_t place)
+{
+    if (c->lines != NULL) {
+        lines_take(c->lines, sim_host(&c->layout, place), rank_of(c, place)->now);
+    }
+}
+
 /* Takes the turns that are over. */
 static struct out take_back(struct coordinator *c)
 {
@@ -168,6 +175,9 @@ static struct out take_back(struct coordinator *c)
         if (is_over(c, rank, turn)) {
             p->turn = TURN_IDLE;
             add(&c->back, rank);
+            if (rank_of(c, rank)->said != 0 && !p->gone) {
+                turns_hear(c, rank);
+            }
             continue;
         }
         bool waits = turn == SIM_NEXT;
@@ -276,6 +286,35 @@ static void tell_silence(struct coordinator *c, uint32_t rank, int seconds)
     }
 }
 
+/* The time at which the program of a rank that runs is, as it says itself. */
+static uint64_t time_of(const struct coordinator *c, uint32_t place)
+{
+    uint64_t at = atomic_load(&shared_of(c, place)->at);
+    const struct sim_record *r = rank_of(c, place);
+    return at >= r->now && at <= r->until ? at : r->now;
+}
+
+/* While a rank holds the others up, shows what is before all that can still come: also what that
+ * one has written at the time at which it is. */
+static void show_meanwhile(struct coordinator *c)
+{
+    struct due first;
+    turns_first(c, &first);
+    first.rank = places(c) > c->setup.ranks ? 0 : first.rank;
+    for (uint32_t i = 0; i < c->out.count; i++) {
+        uint32_t place = c->out.rank[i], host = sim_host(&c->layout, place);
+        uint64_t time = time_of(c, place);
+        lines_hear(c->lines, host);
+        if (turn_of(c, place) == SIM_RUN && time == time_of(c, place)) {
+            lines_stamp(c->lines, host, time);
+        }
+        if (time < first.time || (time == first.time && host < first.rank)) {
+            first = (struct due){time, host};
+        }
+    }
+    lines_print(c->lines, first.time, first.rank, &c->stop);
+}
+
 bool turns_await(struct coordinator *c)
 {
     int64_t since = clock_ns();
@@ -305,6 +344,9 @@ bool turns_await(struct coordinator *c)
         }
         if (clock_ns() - since > WAKE_NS) {
             wake_all(c);
+            if (c->lines != NULL) {
+                show_meanwhile(c);
+            }
         }
         int seconds = patience(c, c->out.rank[0]);
         if (!told && clock_ns() - since > (int64_t)seconds * 1000000000) {

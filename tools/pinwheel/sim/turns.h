@@ -18,6 +18,8 @@ void turns_expect(struct coordinator *c, uint32_t rank);
 void turns_give(struct coordinator *c, uint32_t rank);
 /* turns_await_stop() waits until a process that was stopped is. */
 void turns_await_stop(struct coordinator *c, uint32_t rank);
+/* turns_hear() takes what an idle process has written. */
+void turns_hear(struct coordinator *c, uint32_t place);
 /* turns_await() waits until all turns are over; c->back then has whose they were. False: the job
  * is over. */
 bool turns_await(struct coordinator *c);
