@@ -148,6 +148,87 @@ def timeline():
         same("no such folder", True, "--timeline /nowhere/t.svg: No such file" in said)
 
 
+def phases():
+    """Rank 1 computes, sleeps and puts, each in a phase, the last of which lasts until its end."""
+    begin, computes, sleeps = 233600, 5000000, 3000000
+    with tempfile.TemporaryDirectory() as folder:
+        svg, data, trace, file = (f"{folder}/t.{end}" for end in ("svg", "csv", "json", "stats.json"))
+        sim("-n", 2, f"--stats={file}", "--timeline", svg, "--trace", trace,
+            f"{programs}/simnic_works", 5000, 3000)
+        found = json.load(open(file))
+        odd = 'sleep, "long"'
+        end = found["by_rank"][1]["time_ps"]
+        wanted = [("compute", 1, 1, begin, computes, 0), (odd, 1, 1, begin + computes, sleeps, 0),
+                  ("put", 1, 1, begin + computes + sleeps, end - begin - computes - sleeps, 1)]
+        keys = ("name", "ranks", "begun", "first_ps", "time_ps", "messages")
+        for where in (found["sum"], found["by_rank"][1]):
+            same("phases", wanted, [tuple(p[k] for k in keys) for p in where["phases"]])
+        same("phases of rank 0", [], found["by_rank"][0]["phases"])
+        same("the put", (8, 1, 6700), tuple(found["sum"]["phases"][2][k]
+                                            for k in ("bytes", "packets", "egress_ps")))
+        rows = [row.split(",") for row in open(data).read().splitlines() if ",phase," in row]
+        same("rows", [["1", "phase", name.replace(",", " ").replace('"', " "), str(first),
+                       str(first + time), "", "", "", "0"] for name, _, _, first, time, _ in wanted],
+             rows)
+        events = json.load(open(trace))["traceEvents"]
+        same("trace", [p[0] for p in wanted],
+             [e["name"] for e in events if e["ph"] == "X" and e["tid"] == 0])
+        same("lane", True, any(e["name"] == "thread_name" and e["args"]["name"] == "phase"
+                               for e in events))
+        same("key", True, ">phase</text>" in open(svg).read())
+        xml.etree.ElementTree.parse(svg)
+    said = sim("-n", 2, "--stats", f"{programs}/simnic_works", 5000, 3000).stderr
+    same("table", True, any(line.split()[:5] == ["compute", "1", "1", "0.23360", "5.00000"]
+                            for line in said.splitlines()))
+
+
+def compare():
+    """What differs between two runs: a rank that computes where it slept; another machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [f"{folder}/a.json", f"{folder}/b.json"]
+        for file, times in zip(files, ((91000, 9000), (9000, 91000))):
+            sim("-n", 2, f"--stats={file}", f"{programs}/simnic_works", *times)
+        found = {f["figure"]: (f["a"], f["b"])
+                 for f in json.loads(sim("--compare", "--json", *files).stdout)}
+        same("host", (91065000, 9065000), found["sum.host_ps"])
+        same("of a rank", (91065000, 9065000), found["by_rank[1].host_ps"])
+        same("by phase", (91000000, 9000000), found["sum.phases[compute].time_ps"])
+        same("time", False, "time_ps" in found or "sum.messages" in found)
+        same("exactly what differs", found, {
+            path: (a, b) for (path, a), (_, b) in zip(*(flat(json.load(open(f))) for f in files))
+            if a != b})
+        lines = sim("--compare", *files).stdout.splitlines()
+        same("line", ["sum.host_ps", "91.06500", "us", "9.06500", "us", "-90.05", "%"],
+             [line.split() for line in lines if line.startswith("sum.host_ps")][0])
+        same("same", True, sim("--compare", files[0], files[0]).stdout.startswith("nothing differs"))
+        for text in ("", "{}", "{\n \"sum\": {\"egress_ps\": }}", "[" * 10000, "{\n \"a"):
+            with open(files[1], "w") as file:
+                file.write(text)
+            said = sim("--compare", *files, status=1).stderr
+            same(f"{text[:20]}", True, "b.json: no output of --stats=json: byte" in said)
+        sim("--compare", files[0], f"{folder}/none", status=1)
+    sim("--compare", "true", status=2)
+    sim("--compare", "--sweep", "hpus=1:3", "true", status=2)
+    # The way of one put: the DMA's latency at either end.
+    program = (f"{programs}/simnic_works", 1000, 0)
+    found = {f["figure"]: f["a"] - f["b"] for f in json.loads(
+        sim("-n", 2, "--nic", "discrete,integrated", "--compare", "--json", *program).stdout)}
+    same("machines", 2 * 200000, found["time_ps"])
+
+
+def flat(value, path=""):
+    """The numbers in JSON, each with its path."""
+    if isinstance(value, dict):
+        for name, of in value.items():
+            yield from flat(of, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for i, of in enumerate(value):
+            name = of.get("name", of.get("rank", i)) if isinstance(of, dict) else i
+            yield from flat(of, f"{path}[{name}]")
+    elif not isinstance(value, str):
+        yield path, value
+
+
 def sweep():
     """The runs of a sweep are the runs that one makes by hand; one HPU more gains what was said, also
     where calls differ in length; with as many HPUs as packets nobody waits, and the NICs differ by L_dma before the put."""
@@ -258,5 +339,5 @@ def figures():
     same("list", 7, len(reproduce("--list", status=0).stdout.splitlines()))
 
 
-{name: f for name, f in globals().items() if name in ("stats", "limit", "hosts", "timeline", "figures", "sweep")}[case]()
+{name: f for name, f in globals().items() if name in ("stats", "limit", "hosts", "timeline", "figures", "sweep", "phases", "compare")}[case]()
 sys.exit(wrong != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A host that computes and one that waits, for the reports: rank 1 computes, sleeps, and puts eight
- * bytes to rank 0, which waits for them.
+ * bytes to rank 0, which waits for them; each of these is a phase.
  *
  *      $ pinwheel sim -n 2 simnic_works COMPUTE_NS SLEEP_NS
  */
@@ -30,8 +30,11 @@ int main(int argc, char **argv)
     check(PtlMEAppend(s.ni, INDEX, &me, PTL_PRIORITY_LIST, NULL, &handle), "PtlMEAppend");
     meet(&s);
     if (s.rank == 1) {
+        PtlSimMark("compute");
         PtlSimCompute(computes);
+        PtlSimMark("sleep, \"long\"");
         nanosleep(&(struct timespec){.tv_nsec = (long)sleeps}, NULL);
+        PtlSimMark("put");
         check(PtlPut(md, 0, sizeof(word), PTL_NO_ACK_REQ, rank_id(0), INDEX, BITS, 0, NULL, 0),
               "PtlPut");
     } else {

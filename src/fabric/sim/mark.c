@@ -2,6 +2,8 @@
 /* Phases of a program, noted in its rank's record, which outlives it. */
 #include "fabric/sim/mark.h"
 
+#include "fabric/sim/note.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -23,11 +25,15 @@ static uint32_t find(struct sim_figures *f, const char *name)
     return i;
 }
 
-void sim_mark(struct sim_figures *f, uint64_t now, const char *name)
+void sim_mark(struct sim_clock *c, const char *name)
 {
+    struct sim_figures *f = &c->figures;
+    uint64_t now = c->now;
     struct sim_taken taken = sim_taken(f, now);
     if (f->phase_open != 0) {
-        sim_taken_add(&f->phase[(f->phase_open - 1) % SIM_PHASES].taken, &f->phase_began, &taken);
+        uint32_t i = (f->phase_open - 1) % SIM_PHASES;
+        note_phase(c, i, f->phase_began.time);
+        sim_taken_add(&f->phase[i].taken, &f->phase_began, &taken);
     }
     f->phase_open = 0;
     if (name != NULL && name[0] != '\0') {

@@ -6,11 +6,10 @@
 #ifndef FABRIC_SIM_MARK_H
 #define FABRIC_SIM_MARK_H
 
-#include "fabric/sim/segment.h"
+#include "fabric/sim/rank.h"
 
-/* sim_mark() ends the open phase of a rank at a time, and begins the one of that name; NULL or "":
- * none. */
-void sim_mark(struct sim_figures *f, uint64_t now, const char *name);
+/* sim_mark() ends the open phase of a rank, and begins the one of that name; NULL or "": none. */
+void sim_mark(struct sim_clock *c, const char *name);
 
 /* sim_taken() is what a rank has taken until a time. */
 static inline struct sim_taken sim_taken(const struct sim_figures *f, uint64_t now)

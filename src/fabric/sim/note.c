@@ -40,6 +40,12 @@ void note_host(struct sim_clock *c, enum sim_span_what what, uint64_t ps)
     note(c, &(struct sim_span){.begin = begin, .end = begin + ps, .what = what});
 }
 
+void note_phase(struct sim_clock *c, uint32_t phase, uint64_t began)
+{
+    note(c, &(struct sim_span){
+                .begin = began, .end = c->now, .message = phase, .what = SIM_SPAN_PHASE});
+}
+
 void note_packet_out(struct sim_fabric *f, const struct sim_packet *p, uint64_t taken)
 {
     note(f->clock, &(struct sim_span){.begin = p->time,

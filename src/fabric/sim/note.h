@@ -16,6 +16,8 @@ void note_begun(struct sim_fabric *f, uint64_t ready);
 void note_transfer(struct sim_fabric *f, uint64_t start, uint64_t taken, uint64_t bytes);
 /* note_host() notes what the program does for so long, beginning when it has used its time. */
 void note_host(struct sim_clock *c, enum sim_span_what what, uint64_t ps);
+/* note_phase() notes a phase that ends now. */
+void note_phase(struct sim_clock *c, uint32_t phase, uint64_t began);
 /* note_packet_out() notes a packet that takes the egress port from now on, note_packet_in() one
  * that has arrived, and is ready at a time. */
 void note_packet_out(struct sim_fabric *f, const struct sim_packet *p, uint64_t taken);

@@ -124,12 +124,14 @@ enum sim_span_what {
     SIM_SPAN_IN,      /* a packet, from when its last byte has arrived until it is ready */
     SIM_SPAN_DEPOSIT, /* of the DMA engine */
     SIM_SPAN_HANDLER, /* at an HPU */
+    SIM_SPAN_PHASE,   /* of the program, that it has named */
     SIM_SPANS
 };
 
 struct sim_span {
     uint64_t begin, end;
-    uint64_t message, offset; /* of a packet; of a handler `message` is its place in sim_counts */
+    uint64_t message, offset; /* of a packet; of a handler `message` is its place in sim_counts, of
+                               * a phase that in sim_figures */
     uint32_t peer, bytes;
     uint16_t what, hpu;
 };

@@ -393,7 +393,7 @@ static void sim_begin_phase(const char *name)
     struct sim_clock *c = sim_clock_join();
     if (c != NULL) {
         sim_clock_settle(c);
-        sim_mark(&c->figures, c->now, name);
+        sim_mark(c, name);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel sim`: a job whose ranks have simulated NICs, in virtual time; coordinator.c runs it. */
 #include "boot/pmi_server.h"
+#include "compare.h"
 #include "coordinator.h"
 #include "outputs.h"
 #include "pinwheel/commands.h"
@@ -101,6 +102,10 @@ static const struct args_option sim_options[] = {
     {"--sweep", "KEY=A:B[:N]",
      "run the job with values of a parameter of the machine, such as hpus=1:16, and compare", 0,
      AT(sweep), .take = sweep_take},
+    {"--compare", NULL,
+     "print what differs between the two runs of --nic A,B or --sweep, or between two files of "
+     "--stats=F.json, which then stand in place of PROGRAM",
+     ARGS_FLAG, AT(sweep.compare)},
     {"--svg", "F.svg", "draw what --sweep finds, with the data in F.csv", ARGS_TEXT, AT(sweep.svg)},
     {"--hpus", "N", "HPUs of a NIC, 1 to 64 (default 4)", ARGS_NUMBER, AT(setup.machine.hpus), 1,
      SIM_HPUS},
@@ -328,6 +333,41 @@ static int simulate_all(struct sim *s)
     return outputs_end(status);
 }
 
+/* Whether the options are for as many runs as there are. */
+static int check_runs(struct args *a, const struct sim *s)
+{
+    const struct sweep *w = &s->sweep;
+    unsigned runs = w->nics * (w->values != 0 ? w->values : 1);
+    bool one = w->nics == 1 && w->values == 0;
+    if (one && w->svg != NULL) {
+        return args_error(a, "--svg draws what --sweep, or --nic A,B, finds");
+    }
+    if (w->compare && (runs != 2 || w->svg != NULL)) {
+        return args_error(a, "--compare is of two runs, and prints: give two machines to --nic, or "
+                             "two values to --sweep, without --svg");
+    }
+    if (!one && (s->stats != STATS_NONE || s->setup.spans != 0)) {
+        return args_error(a, "--stats, --timeline and --trace are for one run: leave out --sweep, "
+                             "and give one --nic");
+    }
+    if (w->values != 0 && ((strcmp(w->key, "hpus") == 0 && args_given(a, "--hpus")) ||
+                           (strcmp(w->key, "handler") == 0 && args_given(a, "--handler")))) {
+        return args_error(a, "--sweep %s and --%s are two values of one parameter: leave one out",
+                          w->key, w->key);
+    }
+    return ARGS_GO_ON;
+}
+
+/* `pinwheel sim --compare A.json B.json` runs nothing. */
+static int compare_operands(struct args *a, bool json)
+{
+    if (a->argc - a->next != 2) {
+        return args_error(a, "--compare takes two files of --stats=F.json; or a PROGRAM, and two "
+                             "machines by --nic A,B");
+    }
+    return outputs_end(compare_files(a->argv[a->next], a->argv[a->next + 1], json));
+}
+
 int command_sim(int argc, char **argv)
 {
     struct args a = {.command = "sim",
@@ -360,6 +400,9 @@ int command_sim(int argc, char **argv)
                         "start another one: start it beside the job\n");
         return 1;
     }
+    if (s.sweep.compare && s.sweep.nics == 1 && s.sweep.values == 0) {
+        return compare_operands(&a, s.json);
+    }
     if (a.next >= a.argc) {
         return args_error(&a, "no PROGRAM given; it follows the options: "
                               "pinwheel sim -n 2 PROGRAM [ARGUMENT]...");
@@ -384,19 +427,6 @@ int command_sim(int argc, char **argv)
         m->no_skip = s.no_skip;
     }
     s.launch.argv = &a.argv[a.next];
-    bool one = s.sweep.nics == 1 && s.sweep.values == 0;
-    if (one && s.sweep.svg != NULL) {
-        return args_error(&a, "--svg draws what --sweep, or --nic A,B, finds");
-    }
-    if (!one && (s.stats != STATS_NONE || s.setup.spans != 0)) {
-        return args_error(&a, "--stats, --timeline and --trace are for one run: leave out --sweep, "
-                              "and give one --nic");
-    }
-    if (s.sweep.values != 0 &&
-        ((strcmp(s.sweep.key, "hpus") == 0 && args_given(&a, "--hpus")) ||
-         (strcmp(s.sweep.key, "handler") == 0 && args_given(&a, "--handler")))) {
-        return args_error(&a, "--sweep %s and --%s are two values of one parameter: leave one out",
-                          s.sweep.key, s.sweep.key);
-    }
-    return simulate_all(&s);
+    status = check_runs(&a, &s);
+    return status == ARGS_GO_ON ? simulate_all(&s) : status;
 }

@@ -8,11 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many spans a rank has noted. */
+/* How many spans a rank has noted. The phase that is open in the end is one more. */
 static size_t noted(struct coordinator *c, uint32_t rank, struct sim_figures *f)
 {
     shared_figures(c, rank, f);
     return f->spans < c->layout.spans ? f->spans : c->layout.spans;
+}
+
+static void add_span(struct sim_spans *s, uint32_t rank, const struct sim_span *is)
+{
+    char(*names)[SIM_NAME] = s->names[rank];
+    struct rank_span *to = &s->span[s->count];
+    *to = (struct rank_span){.rank = rank, .order = s->count++, .is = *is};
+    if (is->what == SIM_SPAN_HANDLER) {
+        to->name = names[is->message % SIM_HANDLERS];
+    } else if (is->what == SIM_SPAN_PHASE) {
+        to->name = names[SIM_HANDLERS + is->message % SIM_PHASES];
+        s->phases = true;
+    }
+    s->end = is->end > s->end ? is->end : s->end;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -30,20 +44,29 @@ static int by_begin(const void *a, const void *b)
 static void read_rank(struct coordinator *c, struct sim_spans *s, uint32_t rank, size_t room)
 {
     const struct sim_span *from = spans_of(c, rank);
-    struct sim_handler *names = s->handlers[rank];
+    char(*names)[SIM_NAME] = s->names[rank];
     struct sim_figures f;
     uint64_t sum = 0;
     size_t count = noted(c, rank, &f);
     count = count < room ? count : room;
-    memcpy(names, f.counts.handler, sizeof(s->handlers[rank]));
+    for (unsigned i = 0; i < SIM_HANDLERS; i++) {
+        memcpy(names[i], f.counts.handler[i].name, SIM_NAME);
+    }
+    for (unsigned i = 0; i < SIM_PHASES; i++) {
+        memcpy(names[SIM_HANDLERS + i], f.phase[i].name, SIM_NAME);
+    }
     for (size_t i = 0; i < count; i++) {
-        struct rank_span *to = &s->span[s->count];
-        *to = (struct rank_span){.rank = rank, .order = s->count++};
-        memcpy(&to->is, &from[i], sizeof(to->is));
-        sum = sim_sum_span(sum, &to->is);
-        to->handler =
-            to->is.what == SIM_SPAN_HANDLER ? names[to->is.message % SIM_HANDLERS].name : NULL;
-        s->end = to->is.end > s->end ? to->is.end : s->end;
+        struct sim_span is;
+        memcpy(&is, &from[i], sizeof(is));
+        sum = sim_sum_span(sum, &is);
+        add_span(s, rank, &is);
+    }
+    if (f.phase_open != 0 && rank_of(c, rank)->now >= f.phase_began.time) {
+        add_span(s, rank,
+                 &(struct sim_span){.begin = f.phase_began.time,
+                                    .end = rank_of(c, rank)->now,
+                                    .message = f.phase_open - 1,
+                                    .what = SIM_SPAN_PHASE});
     }
     s->missed += f.spans_missed;
     shared_check_spans(c, rank, sum == f.spans_sum);
@@ -70,7 +93,7 @@ struct sim_spans *spans_take(struct coordinator *c)
     struct sim_figures f;
     size_t count = 0;
     for (uint32_t i = 0; i < c->setup.ranks; i++) {
-        count += noted(c, i, &f);
+        count += noted(c, i, &f) + 1;
     }
     struct sim_spans *s = calloc(1, sizeof(*s) + count * sizeof(s->span[0]));
     if (s == NULL) {
@@ -78,13 +101,13 @@ struct sim_spans *spans_take(struct coordinator *c)
     }
     s->ranks = c->setup.ranks;
     s->hpus = c->setup.machine.hpus;
-    s->handlers = calloc(s->ranks, sizeof(*s->handlers));
-    if (s->handlers == NULL) {
+    s->names = calloc(s->ranks, sizeof(*s->names));
+    if (s->names == NULL) {
         free(s);
         return NULL;
     }
     for (uint32_t i = 0; i < s->ranks; i++) {
-        read_rank(c, s, i, count - s->count);
+        read_rank(c, s, i, count - s->count - (s->ranks - i));
     }
     for (uint32_t i = c->setup.ranks; i < places(c); i++) {
         shared_figures(c, i, &f);
@@ -104,7 +127,7 @@ struct sim_spans *spans_take(struct coordinator *c)
 void spans_free(struct sim_spans *s)
 {
     if (s != NULL) {
-        free(s->handlers);
+        free(s->names);
         free(s->sent);
         free(s);
     }
@@ -113,8 +136,9 @@ void spans_free(struct sim_spans *s)
 unsigned spans_lane(const struct sim_span *s)
 {
     static const unsigned lanes[] = {
-        [SIM_SPAN_CALL] = LANE_HOST, [SIM_SPAN_COMPUTE] = LANE_HOST, [SIM_SPAN_OUT] = LANE_OUT,
-        [SIM_SPAN_IN] = LANE_IN,     [SIM_SPAN_DEPOSIT] = LANE_DMA,  [SIM_SPAN_HANDLER] = LANE_HPU};
+        [SIM_SPAN_CALL] = LANE_HOST,  [SIM_SPAN_COMPUTE] = LANE_HOST, [SIM_SPAN_OUT] = LANE_OUT,
+        [SIM_SPAN_IN] = LANE_IN,      [SIM_SPAN_DEPOSIT] = LANE_DMA,  [SIM_SPAN_HANDLER] = LANE_HPU,
+        [SIM_SPAN_PHASE] = LANE_PHASE};
     unsigned what = s->what < SIM_SPANS ? s->what : SIM_SPAN_CALL;
     return lanes[what] + (what == SIM_SPAN_HANDLER ? s->hpu % SIM_HPUS : 0);
 }
@@ -122,16 +146,20 @@ unsigned spans_lane(const struct sim_span *s)
 const char *spans_what(const struct rank_span *s)
 {
     static const char *const names[] = {
-        [SIM_SPAN_CALL] = "call", [SIM_SPAN_COMPUTE] = "compute", [SIM_SPAN_OUT] = "packet out",
-        [SIM_SPAN_IN] = "match",  [SIM_SPAN_DEPOSIT] = "deposit", [SIM_SPAN_HANDLER] = "handler"};
-    bool named = s->handler != NULL && s->handler[0] != '\0';
-    return named ? s->handler : names[s->is.what < SIM_SPANS ? s->is.what : SIM_SPAN_CALL];
+        [SIM_SPAN_CALL] = "call",  [SIM_SPAN_COMPUTE] = "compute", [SIM_SPAN_OUT] = "packet out",
+        [SIM_SPAN_IN] = "match",   [SIM_SPAN_DEPOSIT] = "deposit", [SIM_SPAN_HANDLER] = "handler",
+        [SIM_SPAN_PHASE] = "phase"};
+    bool named = s->name != NULL && s->name[0] != '\0';
+    return named ? s->name : names[s->is.what < SIM_SPANS ? s->is.what : SIM_SPAN_CALL];
 }
 
 void spans_lane_name(unsigned lane, char *text, size_t size)
 {
-    static const char *const names[] = {
-        [LANE_HOST] = "CPU", [LANE_OUT] = "NIC out", [LANE_IN] = "NIC in", [LANE_DMA] = "DMA"};
+    static const char *const names[] = {[LANE_PHASE] = "phase",
+                                        [LANE_HOST] = "CPU",
+                                        [LANE_OUT] = "NIC out",
+                                        [LANE_IN] = "NIC in",
+                                        [LANE_DMA] = "DMA"};
     if (lane < LANE_HPU) {
         snprintf(text, size, "%s", names[lane]);
     } else {

@@ -12,12 +12,12 @@
 #include <stddef.h>
 
 /* The lines of a rank, from the top. */
-enum { LANE_HOST, LANE_OUT, LANE_IN, LANE_DMA, LANE_HPU, LANES = LANE_HPU + SIM_HPUS };
+enum { LANE_PHASE, LANE_HOST, LANE_OUT, LANE_IN, LANE_DMA, LANE_HPU, LANES = LANE_HPU + SIM_HPUS };
 
 struct rank_span {
     uint32_t rank;
-    size_t order;        /* in which the ranks noted them */
-    const char *handler; /* of SIM_SPAN_HANDLER: its name */
+    size_t order;     /* in which the ranks noted them */
+    const char *name; /* of a handler, of a phase; NULL of others */
     struct sim_span is;
 };
 
@@ -25,9 +25,11 @@ struct sim_spans {
     uint32_t ranks, hpus; /* `hpus` is of each */
     uint64_t end;         /* ps, of the last one */
     uint64_t missed;      /* that found no room */
+    bool phases;          /* some are of phases */
     size_t count;
-    struct sim_handler (*handlers)[SIM_HANDLERS]; /* by rank */
-    struct rank_span **sent;                      /* packets that left, by what tells them apart */
+    /* of handlers and phases, by rank */
+    char (*names)[SIM_HANDLERS + SIM_PHASES][SIM_NAME];
+    struct rank_span **sent; /* packets that left, by what tells them apart */
     size_t sent_count;
     struct rank_span span[]; /* by (begin, rank, order) */
 };

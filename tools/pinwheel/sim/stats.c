@@ -28,6 +28,7 @@ struct sim_stats *stats_take(struct coordinator *c)
         to->counts = f.counts;
         to->now = rank_of(c, i)->now;
         to->lead = rank_of(c, i)->lead < to->now ? rank_of(c, i)->lead : to->now;
+        stats_take_phases(to, &f, to->now);
         to->requests = f.requests;
         to->dropped = f.dropped;
         to->matched = f.requests > f.dropped ? f.requests - f.dropped : 0;
@@ -96,6 +97,7 @@ static void add_rank(struct rank_stats *to, const struct rank_stats *r)
     for (unsigned k = 0; k < SIM_HANDLERS && n->handler[k].function != 0; k++) {
         add_handler(sum, &n->handler[k]);
     }
+    stats_add_phases(to, r);
     to->now = r->now > to->now ? r->now : to->now;
     to->link_out += r->link_out;
     to->link_in += r->link_in;

@@ -10,6 +10,15 @@
 
 #include "pinwheel/util/json.h"
 
+/* A phase that programs have named: of a process, or of all of them. */
+struct stats_phase {
+    char name[SIM_NAME];
+    uint64_t begun, first; /* how often; when first, ps */
+    uint64_t longest;      /* ps that a rank was in it, at most */
+    uint32_t ranks;        /* processes that were */
+    struct sim_taken taken;
+};
+
 /* Of a process: that of a rank, or one that was forked there. */
 struct rank_stats {
     uint32_t rank, process; /* `process` is 0 for the rank's own */
@@ -18,6 +27,8 @@ struct rank_stats {
     uint64_t link_out, link_in;          /* ps that the links of its host were taken */
     uint64_t requests, matched, dropped; /* requests that came to it; of these, those that
                                           * an entry took, and the others */
+    uint32_t phases;
+    struct stats_phase phase[SIM_PHASES];
 };
 
 enum stats_resource {
@@ -60,6 +71,14 @@ void stats_name(const struct rank_stats *r, char *text, size_t size);
  * (fabric/sim/lead.h). */
 uint64_t stats_shortage(const struct sim_stats *s);
 uint64_t stats_gain(const struct sim_stats *s);
+
+/* stats_take_phases() reads the phases of a process, whose last turn was at `now`, and
+ * stats_add_phases() adds them to others, by their names; the last place has all that find none. */
+void stats_take_phases(struct rank_stats *to, const struct sim_figures *f, uint64_t now);
+void stats_add_phases(struct rank_stats *to, const struct rank_stats *r);
+/* stats_print_phases() prints them as a table, stats_json_phases() as a member of an object. */
+void stats_print_phases(const struct sim_stats *s, const struct rank_stats *sum, FILE *to);
+void stats_json_phases(const struct rank_stats *r, struct json *j);
 
 enum { STATS_LIMIT = 480 };
 /* stats_limit() writes what limits the job, in words. */

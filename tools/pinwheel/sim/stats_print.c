@@ -136,6 +136,7 @@ void stats_print(const struct sim_stats *s, FILE *to)
     if (sum.counts.handlers != 0) {
         print_handlers(to, s, &sum);
     }
+    stats_print_phases(s, &sum, to);
 }
 
 /* ---- JSON ---- */
@@ -191,6 +192,7 @@ static void json_counts(struct json *j, const struct sim_stats *s, const struct 
         json_close_object(j);
     }
     json_close_array(j);
+    stats_json_phases(r, j);
 }
 
 void stats_json(const struct sim_stats *s, struct json *j)

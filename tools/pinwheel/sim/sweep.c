@@ -3,6 +3,7 @@
 #include "sweep.h"
 
 #include "base/number.h"
+#include "compare.h"
 #include "pinwheel/util/json.h"
 #include "pinwheel/util/plot.h"
 #include "profile.h"
@@ -109,6 +110,7 @@ struct point {
     uint64_t end; /* ps */
     struct stats_use use[STATS_RESOURCES];
     uint64_t shortage, gain;
+    struct sim_stats *stats; /* all of it, to compare */
 };
 
 static unsigned values_of(const struct sweep *s)
@@ -156,6 +158,10 @@ static int run_one(struct sweep *s, unsigned nic, unsigned value, struct point *
         p->shortage = stats_shortage(r.stats);
         p->gain = stats_gain(r.stats);
         stats_use(r.stats, p->use);
+        if (s->compare) {
+            p->stats = r.stats;
+            r.stats = NULL;
+        }
     } else {
         say_run(s, nic, value, text, sizeof(text));
         fprintf(stderr, "pinwheel sim: that was the run of %s\n", text);
@@ -312,6 +318,16 @@ static int draw(const struct sweep *s, const struct point *points)
     return plot_close(&p);
 }
 
+/* What differs between the two runs. */
+static int compare_points(const struct sweep *s, const struct point *points)
+{
+    char names[2][96];
+    for (unsigned i = 0; i < 2; i++) {
+        say_run(s, i / values_of(s), i % values_of(s), names[i], sizeof(names[i]));
+    }
+    return compare_stats(names[0], points[0].stats, names[1], points[1].stats, s->json);
+}
+
 int sweep_run(struct sweep *s)
 {
     unsigned all = s->nics * values_of(s);
@@ -326,7 +342,9 @@ int sweep_run(struct sweep *s)
     if (isatty(STDERR_FILENO) == 1) {
         fputs("\r\033[K", stderr);
     }
-    if (status == 0 && s->json) {
+    if (status == 0 && s->compare) {
+        status = compare_points(s, points);
+    } else if (status == 0 && s->json) {
         status = print_json(s, points) != 0;
     } else if (status == 0) {
         print_table(s, points);
@@ -334,6 +352,9 @@ int sweep_run(struct sweep *s)
     if (status == 0 && s->svg != NULL && draw(s, points) != 0) {
         fprintf(stderr, "pinwheel sim: --svg %s: %s\n", s->svg, strerror(errno));
         status = 1;
+    }
+    for (unsigned i = 0; points != NULL && i < all; i++) {
+        free(points[i].stats);
     }
     free(points);
     return status;

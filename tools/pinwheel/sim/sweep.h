@@ -21,6 +21,7 @@ struct sweep {
     uint64_t value[SWEEP_VALUES]; /* as the machine has it */
     const char *svg;
     bool json;
+    bool compare; /* there are two runs, and what differs between them is printed, not a table */
     /* run() runs the job on a machine; it returns the job's exit status. */
     int (*run)(void *arg, const struct sim_machine *m, struct coordinator_result *r);
     void *arg;

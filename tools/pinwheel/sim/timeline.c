@@ -3,7 +3,8 @@
  * `pinwheel sim --timeline`: the run as a picture, as in appendix C of the sPIN paper, time to the
  * right.
  *
- *   rank 0  CPU      [call]
+ *   rank 0  phase    [exchange         ]       of a program that names some
+ *           CPU      [call]
  *           NIC out        [packet out]
  *   rank 1  NIC in              \[match]        a line a packet, from when its first byte leaves to
  *           HPU 0                      [handler]   when its last byte arrives
@@ -17,6 +18,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WIDTH = 1240, LEFT = 150, RIGHT = 1210, TOP = 84, LINE = 20, BOX = 14, GAP = 12, FOOT = 62 };
 
@@ -26,6 +28,7 @@ static const char style[] = "text { font-size: 12px }\n"
                             ".rule { stroke: #c9ccd1; stroke-width: 1 }\n"
                             ".k0 { fill: #0072b2 } .k1 { fill: #b8bdc4 } .k2 { fill: #56b4e9 }\n"
                             ".k3 { fill: #009e73 } .k4 { fill: #cc79a7 } .k5 { fill: #e69f00 }\n"
+                            ".k6 { fill: #f0e442 }\n"
                             ".box { stroke: #ffffff; stroke-width: 0.4 }\n"
                             ".arrow { stroke: #333; stroke-width: 0.8 }\n";
 
@@ -100,13 +103,13 @@ static void draw_axis(struct timeline *t)
              "time (us)");
 }
 
-static void draw_key(struct svg *s)
+static void draw_key(struct svg *s, bool phases)
 {
-    static const char *const keys[][2] = {{"box k0", "call"},       {"box k1", "compute"},
-                                          {"box k2", "packet out"}, {"box k3", "match"},
-                                          {"box k4", "deposit"},    {"box k5", "handler"}};
-    for (int i = 0; i < 6; i++) {
-        double x = 640 + 96 * i;
+    static const char *const keys[][2] = {
+        {"box k0", "call"},    {"box k1", "compute"}, {"box k2", "packet out"}, {"box k3", "match"},
+        {"box k4", "deposit"}, {"box k5", "handler"}, {"box k6", "phase"}};
+    for (int i = 0; i < (phases ? 7 : 6); i++) {
+        double x = (phases ? 544 : 640) + 96 * i;
         svg_rect(s, keys[i][0], x, 50, 18, 11);
         svg_text(s, "sub", (struct svg_point){x + 23, 60}, "%s", keys[i][1]);
     }
@@ -139,14 +142,18 @@ static void draw_packet(struct timeline *t, const struct rank_span *in)
 static void write_data(struct timeline *t, const struct rank_span *s)
 {
     bool packet = s->is.what == SIM_SPAN_OUT || s->is.what == SIM_SPAN_IN;
-    char name[24], peer[80] = ",,";
+    char name[24], what[SIM_NAME], peer[80] = ",,";
     spans_lane_name(spans_lane(&s->is), name, sizeof(name));
+    snprintf(what, sizeof(what), "%s", spans_what(s));
+    for (char *at = what; *at != '\0'; at++) { /* a program may name its phases as it likes */
+        *at = strchr(",\"\r\n", *at) != NULL ? ' ' : *at;
+    }
     if (packet) {
         snprintf(peer, sizeof(peer), "%" PRIu32 ",%" PRIu64 ",%" PRIu64, s->is.peer, s->is.message,
                  s->is.offset);
     }
     plot_data(&t->plot, "%" PRIu32 ",%s,%s,%" PRIu64 ",%" PRIu64 ",%s,%" PRIu32, s->rank, name,
-              spans_what(s), s->is.begin, s->is.end, peer, s->is.bytes);
+              what, s->is.begin, s->is.end, peer, s->is.bytes);
 }
 
 static void draw(struct timeline *t, const char *program)
@@ -161,7 +168,7 @@ static void draw(struct timeline *t, const char *program)
     svg_text(svg, "title", (struct svg_point){24, 36}, "%s", program);
     svg_text(svg, "sub", (struct svg_point){24, 60}, "%" PRIu32 " ranks, %.5f us%s", s->ranks,
              (double)s->end / 1e6, left);
-    draw_key(svg);
+    draw_key(svg, s->phases);
     draw_axis(t);
     draw_lines(t);
     plot_data(&t->plot, "rank,resource,what,from (ps),to (ps),peer,message,offset,bytes");

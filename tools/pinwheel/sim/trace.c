@@ -4,6 +4,7 @@
  * as well. A rank is a process, a resource of it a thread; a packet is a flow from where it leaves
  * to where it comes. Times are microseconds, exact to the picosecond.
  */
+#include "pinwheel/util/json.h"
 #include "spans.h"
 
 #include <errno.h>
@@ -16,13 +17,13 @@ static void write_time(FILE *to, const char *name, uint64_t ps)
 }
 
 /* Names a rank, and the resources of the machine that it has. */
-static void write_names(FILE *to, uint32_t rank, uint32_t hpus)
+static void write_names(FILE *to, uint32_t rank, uint32_t hpus, bool phases)
 {
     fprintf(to,
             ",\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"name\":\"process_name\",\"args\":{\"name\":"
             "\"rank %" PRIu32 "\"}}",
             rank, rank);
-    for (unsigned lane = 0; lane < LANE_HPU + hpus; lane++) {
+    for (unsigned lane = phases ? LANE_PHASE : LANE_HOST; lane < LANE_HPU + hpus; lane++) {
         char name[24];
         spans_lane_name(lane, name, sizeof(name));
         fprintf(to,
@@ -45,7 +46,9 @@ static void write_span(FILE *to, const struct sim_spans *all, const struct rank_
     fprintf(to, ",\n{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%u", s->rank, spans_lane(&s->is));
     write_time(to, "ts", s->is.begin);
     write_time(to, "dur", s->is.end - s->is.begin);
-    fprintf(to, ",\"name\":\"%s\",\"args\":{", spans_what(s)); /* a C name: nothing to escape */
+    fputs(",\"name\":", to);
+    json_text(to, spans_what(s));
+    fputs(",\"args\":{", to);
     if (s->is.what == SIM_SPAN_OUT || s->is.what == SIM_SPAN_IN) {
         fprintf(to, "\"peer\":%" PRIu32 ",\"message\":%" PRIu64 ",\"offset\":%" PRIu64 ",",
                 s->is.peer, s->is.message, s->is.offset);
@@ -71,7 +74,7 @@ int sim_trace_write(const struct sim_spans *s, const char *path)
             "{\"labels\":\"virtual time\"}}",
             s->count, s->missed);
     for (uint32_t rank = 0; rank < s->ranks; rank++) {
-        write_names(to, rank, s->hpus);
+        write_names(to, rank, s->hpus, s->phases);
     }
     for (size_t i = 0; i < s->count; i++) {
         write_span(to, s, &s->span[i]);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stddef.h>
 
-static void write_string(FILE *to, const char *text)
+void json_text(FILE *to, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     fputc('"', to);
@@ -46,7 +46,7 @@ static void begin_value(struct json *j, const char *name)
         new_line(j);
     }
     if (name != NULL) {
-        write_string(j->to, name);
+        json_text(j->to, name);
         fputs(": ", j->to);
     }
     j->follows = true;
@@ -93,7 +93,7 @@ void json_close_array(struct json *j)
 void json_string(struct json *j, const char *name, const char *value)
 {
     begin_value(j, name);
-    write_string(j->to, value);
+    json_text(j->to, value);
 }
 
 void json_number(struct json *j, const char *name, int64_t value)

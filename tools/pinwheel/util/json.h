@@ -33,6 +33,9 @@ void json_verbatim(struct json *j, const char *name, const char *number);
 void json_bool(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
 
+/* json_text() writes a string, in quotes, wherever `to` is. */
+void json_text(FILE *to, const char *text);
+
 /* json_end() writes the final newline; it returns -1 if writing failed. */
 int json_end(struct json *j);
 
