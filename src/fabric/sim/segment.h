@@ -241,7 +241,8 @@ struct sim_segment {
     uint32_t packet;       /* bytes of the longest payload of a packet */
     uint64_t lookahead;
     struct sim_machine machine;
-    uint64_t spans;                        /* room for spans of a rank; 0: none are noted */
+    uint32_t debugged; /* 1 and the rank that a debugger is to attach to; 0: none is */
+    uint64_t spans;    /* room for spans of a rank; 0: none are noted */
     uint64_t board_at, ranks_at, spans_at; /* in bytes from here; pages begin there */
     struct sim_address address[];          /* by place, as of when the present turns began */
 };

@@ -66,7 +66,8 @@ static bool follows(struct reader *r, char c)
     return is;
 }
 
-/* Reads a string; escapes are left as they are, since they only tell names apart. */
+/* Reads a string; of escapes only those of a quote and of themselves are resolved: strings only tell
+ * names apart. */
 static bool read_text(struct reader *r, char text[TEXT])
 {
     size_t n = 0;
@@ -77,12 +78,9 @@ static bool read_text(struct reader *r, char text[TEXT])
         if (*r->at == '\0') {
             return fail(r, "the end of a string");
         }
-        bool escaped = *r->at == '\\' && r->at[1] != '\0';
-        for (int i = 0; i <= escaped; i++) {
-            text[n] = r->at[i];
-            n += n < TEXT - 1;
-        }
-        r->at += escaped;
+        r->at += *r->at == '\\' && (r->at[1] == '"' || r->at[1] == '\\');
+        text[n] = *r->at;
+        n += n < TEXT - 1;
     }
     text[n] = '\0';
     r->at++;

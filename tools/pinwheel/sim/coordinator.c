@@ -18,6 +18,7 @@
  *
  * Messages enter the network in the order of (time, rank, serial).
  */
+#include "debug.h"
 #include "kin.h"
 #include "traffic.h"
 #include "turns.h"
@@ -301,7 +302,12 @@ void *coordinate(void *coordinator)
     for (uint32_t i = 0; i < c->setup.ranks; i++) {
         turns_expect(c, i);
     }
-    while (turns_await(c) && run_window(c)) {
+    bool goes_on = turns_await(c);
+    if (goes_on && c->setup.debugged) {
+        debug_await(c);
+    }
+    while (goes_on && run_window(c)) {
+        goes_on = turns_await(c);
     }
     if (c->spoiled) {
         c->result.failed = true;

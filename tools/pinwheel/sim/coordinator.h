@@ -21,7 +21,9 @@ struct coordinator_setup {
     struct net_config net;
     struct fault_plan faults;
     bool direct, label; /* ranks write to our output themselves; else: each line has a label */
-    uint64_t spans;     /* of each rank, for which there is to be room; 0: none are noted */
+    bool debugged;      /* `debug` is a rank for which a debugger is waited for */
+    uint32_t debug;
+    uint64_t spans; /* of each rank, for which there is to be room; 0: none are noted */
 };
 
 /* What a run came to. */

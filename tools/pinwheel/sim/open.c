@@ -35,6 +35,7 @@ static bool make_segment(struct coordinator *c)
                               .packet = c->setup.net.packet,
                               .lookahead = 2 * c->setup.net.cable + c->setup.net.hop,
                               .machine = c->setup.machine,
+                              .debugged = c->setup.debugged ? c->setup.debug + 1 : 0,
                               .spans = c->setup.spans};
     s->board_at = pages(sizeof(*s) + places * sizeof(s->address[0]));
     s->ranks_at = s->board_at + pages(sizeof(struct sim_board) + 2 * places * sizeof(uint32_t));

@@ -132,6 +132,8 @@ static const struct args_option sim_options[] = {
     {"--direct", NULL,
      "let ranks write to standard output and error themselves, not in the order of virtual time",
      ARGS_FLAG, AT(setup.direct)},
+    {"--gdb", "RANK", "wait for a debugger to attach to that rank, and say how, before time begins",
+     ARGS_NUMBER, AT(setup.debug), 0, SIM_RANKS_MOST - 1},
     {"--timeout", "SECONDS", "end the job, with status 124, if it takes longer in real time",
      ARGS_NUMBER, AT(launch.timeout_seconds), 1, 1000000},
     {"--quiet", NULL, "say nothing about the run at its end", ARGS_FLAG, AT(quiet)},
@@ -427,6 +429,10 @@ int command_sim(int argc, char **argv)
         m->no_skip = s.no_skip;
     }
     s.launch.argv = &a.argv[a.next];
+    s.setup.debugged = args_given(&a, "--gdb");
+    if (s.setup.debugged && s.setup.debug >= (uint32_t)s.launch.size) {
+        return args_error(&a, "--gdb %u: ranks are 0 to %d", s.setup.debug, s.launch.size - 1);
+    }
     status = check_runs(&a, &s);
     return status == ARGS_GO_ON ? simulate_all(&s) : status;
 }
