@@ -15,6 +15,7 @@ int command_info(int argc, char **argv);
 int command_nic(int argc, char **argv);
 int command_raw(int argc, char **argv);
 int command_reproduce(int argc, char **argv);
+int command_rma(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_sim(int argc, char **argv);
 int command_slmp(int argc, char **argv);

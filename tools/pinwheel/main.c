@@ -25,6 +25,7 @@ static const struct subcommand {
     {"reproduce", command_reproduce,
      "figures of papers under `pinwheel sim`, beside what they say"},
     {"goal", command_goal, "schedules of the simulator: compile, show, generate, run"},
+    {"rma", command_rma, "run programs of MPI with one-sided communication over Pinwheel"},
     {"cc", command_cc, "compile handlers for this machine and for the RV32 cores"},
     {"hpu", command_hpu, "handlers on a model of RISC-V cores: run, profile, trace, budget"},
     {"slmp", command_slmp, "send and receive files over UDP"},

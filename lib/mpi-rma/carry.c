@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the engine (sync.h) asks for, carried by libpinwheel-rma: the words of a rank are in its
+ * slot, which an atomic operation of Portals changes, or one of the processor if it is this rank's
+ * own. Posts are notices (pinwheel_notify.h): the list in the starter's memory to which others
+ * append. An answer is there when the operation returns; the engine gets it when it has, too.
+ */
+#include "window.h"
+
+#include <errno.h>
+#include <time.h>
+
+static uint64_t place_of(const struct window *w, enum sync_word word)
+{
+    return w->slot_number * sizeof(struct slot) + offsetof(struct slot, shared) +
+           (uint64_t)word * sizeof(uint64_t);
+}
+
+static struct pw_rma_key *control_of(const struct window *w, uint32_t rank)
+{
+    return peer_control(w->ranks->peers[rank]);
+}
+
+static void answer(struct window *w, uint64_t value)
+{
+    w->answer = value;
+    w->answered = true;
+}
+
+/* What the engine adds, where it stays until the message has left; NULL: another value. */
+static const uint64_t *keep(uint64_t value)
+{
+    static const uint64_t values[] = {1, -UINT64_C(1), -UINT64_C(2), -(UINT64_C(1) << 32)};
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        if (values[i] == value) {
+            return &values[i];
+        }
+    }
+    return NULL;
+}
+
+static int add(void *client, uint32_t rank, enum sync_word word, uint64_t value)
+{
+    struct window *w = client;
+    if (rank == w->ranks->rank) {
+        __atomic_fetch_add(&w->slot->shared[word], value, __ATOMIC_SEQ_CST);
+        return 0;
+    }
+    struct pw_rma_key *key = control_of(w, rank);
+    if (key == NULL) {
+        return -ENOMEM;
+    }
+    const uint64_t *kept = keep(value);
+    int rc = pw_rma_accumulate(key, kept != NULL ? kept : &value, 1, place_of(w, word), PW_RMA_SUM,
+                               PW_RMA_UINT64, NULL);
+    if (kept == NULL) {
+        pw_rma_flush_local(pw_rma_key_peer(key));
+    }
+    return rc;
+}
+
+static int fetch_add(void *client, uint32_t rank, enum sync_word word, uint64_t value)
+{
+    struct window *w = client;
+    if (rank == w->ranks->rank) {
+        answer(w, __atomic_fetch_add(&w->slot->shared[word], value, __ATOMIC_SEQ_CST));
+        return 0;
+    }
+    struct pw_rma_key *key = control_of(w, rank);
+    struct pw_rma_request request;
+    uint64_t was;
+    if (key == NULL) {
+        return -ENOMEM;
+    }
+    int rc =
+        pw_rma_fetch_op(key, &value, &was, place_of(w, word), PW_RMA_SUM, PW_RMA_UINT64, &request);
+    rc = rc == 0 ? pw_rma_wait(&request) : rc;
+    answer(w, was);
+    return rc;
+}
+
+static int swap(void *client, uint32_t rank, enum sync_word word, uint64_t compare, uint64_t value)
+{
+    struct window *w = client;
+    if (rank == w->ranks->rank) {
+        __atomic_compare_exchange_n(&w->slot->shared[word], &compare, value, false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        answer(w, compare); /* what was there: itself if it was equal */
+        return 0;
+    }
+    struct pw_rma_key *key = control_of(w, rank);
+    struct pw_rma_request request;
+    uint64_t was;
+    if (key == NULL) {
+        return -ENOMEM;
+    }
+    int rc = pw_rma_compare_swap(key, &value, &compare, &was, place_of(w, word), PW_RMA_UINT64,
+                                 &request);
+    rc = rc == 0 ? pw_rma_wait(&request) : rc;
+    answer(w, was);
+    return rc;
+}
+
+/* A post that finds no room at its starter (4096 that nobody has looked at) is sent again. */
+static int append(void *client, uint32_t rank)
+{
+    struct window *w = client;
+    struct pw_rma_key *key = control_of(w, rank);
+    struct pw_rma_request request;
+    struct idle idle = {0};
+    int rc = key == NULL ? -ENOMEM : -ENOBUFS;
+    while (rc == -ENOBUFS) {
+        rc = pw_notify_put(key, NULL, 0, 0, w->slot_number, &request);
+        rc = rc == 0 ? pw_rma_wait(&request) : rc;
+        if (rc == -ENOBUFS) {
+            job_idle(&idle);
+        }
+    }
+    return rc;
+}
+
+/* The words are there before the flag is. */
+static int send_words(void *client, uint32_t rank, unsigned round, const uint64_t *words)
+{
+    struct window *w = client;
+    struct pw_rma_key *key = control_of(w, rank);
+    struct pw_rma_request request;
+    uint64_t at = w->slot_number * sizeof(struct slot);
+    if (key == NULL) {
+        return -ENOMEM;
+    }
+    int rc =
+        pw_rma_put(key, words, SYNC_WORDS * sizeof(*words),
+                   at + offsetof(struct slot, words) + round * sizeof(w->slot->words[0]), &request);
+    rc = rc == 0 ? pw_rma_wait(&request) : rc;
+    if (rc == 0) {
+        rc = pw_rma_accumulate(key, keep(1), 1,
+                               at + offsetof(struct slot, came) + round * sizeof(uint64_t),
+                               PW_RMA_SUM, PW_RMA_UINT64, NULL);
+    }
+    return rc;
+}
+
+static void pause_for(void *client, uint64_t units)
+{
+    struct window *w = client;
+    struct idle idle = {0};
+    for (uint64_t i = 0; i < units; i++) {
+        job_idle(&idle);
+    }
+    answer(w, 0);
+}
+
+const struct sync_ops carry_ops = {add, fetch_add, swap, append, send_words, pause_for};
+
+/* Hands over the words of creation that have come. */
+static void take_words(struct window *w, struct sync *s)
+{
+    for (unsigned round = 0; s->agreement != NULL && round < SYNC_ROUNDS; round++) {
+        if ((s->came >> round & 1) == 0 &&
+            __atomic_load_n(&w->slot->came[round], __ATOMIC_ACQUIRE) != 0) {
+            sync_agree(s, round, w->slot->words[round]);
+        }
+    }
+}
+
+/* Others put posts on the list while a start goes through it. */
+static bool poll(struct window *w, struct sync *s)
+{
+    if (!w->starting || s != &w->sync) {
+        return sync_poll(s);
+    }
+    job_take_posts();
+    pthread_mutex_lock(&job.lock);
+    bool goes_on = sync_poll(s);
+    pthread_mutex_unlock(&job.lock);
+    return goes_on;
+}
+
+int carry_wait(struct window *w, struct sync *s)
+{
+    struct idle idle = {0};
+    for (;;) {
+        if (s == &w->sync && w->answered) {
+            w->answered = false;
+            sync_answer(s, w->answer);
+        }
+        if (s->agreement != NULL) {
+            take_words(w, s);
+        }
+        if (!poll(w, s)) {
+            return sync_error(s);
+        }
+        if (s != &w->sync || !w->answered) {
+            job_idle(&idle);
+        }
+    }
+}
