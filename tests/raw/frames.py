@@ -10,6 +10,7 @@ frames.py serve|ask ...       datagrams and a connection beside the handlers, se
 """
 import socket
 import struct
+import subprocess
 import sys
 
 A, B = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
@@ -146,6 +147,41 @@ def ask(host):
                 left -= len(tcp.recv(left))
 
 
+def flows(host, count):
+    """Bursts of datagrams from several ports, each answered; more at once than a batch has."""
+    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
+    for round_ in range(20):
+        for number, udp in enumerate(sockets):
+            for size in (10, 1400, 8000):
+                udp.sendto(bytes([number, round_]) * (size // 2), (host, 7))
+        for number, udp in enumerate(sockets):
+            udp.settimeout(30)
+            got = sorted(len(data) for data in [udp.recv(9000) for _ in range(3)]
+                         if data == bytes([number, round_]) * (len(data) // 2))
+            assert got == [10, 1400, 8000], f"flow {number}, round {round_}: {got}"
+
+
+def flood(host, count):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        for number in range(count):
+            udp.sendto(struct.pack("!I", number), (host, 7))
+
+
+def ask_one(host):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.settimeout(30)
+        udp.sendto(b"one", (host, 7))
+        assert udp.recv(100) == b"one"
+
+
+def queues():
+    """On how many queues of veth a program has redirected frames, by the driver's statistics."""
+    text = subprocess.run(["ethtool", "-S", "veth"], capture_output=True, text=True, check=True)
+    return sum(1 for line in text.stdout.splitlines()
+               if line.strip().startswith("rx_queue_") and "xdp_redirect:" in line
+               and int(line.split(":")[1]) > 0)
+
+
 def serve(ready):
     with socket.create_server(("", 5001)) as server:
         open(ready, "w", encoding="ascii").close()
@@ -156,7 +192,7 @@ def serve(ready):
 
 
 def main():
-    what, which = sys.argv[1:3]
+    what, which = (sys.argv + [""])[1:3]
     if what == "make":
         write_file(sys.argv[3], enumerate(f for f, _ in pings()) if which == "pings"
                    else messages()[0])
@@ -164,6 +200,14 @@ def main():
         (check_pings if which == "pings" else check_messages)(sys.argv[3])
     elif what == "ask":
         ask(which)
+    elif what == "flows":
+        flows(which, int(sys.argv[3]))
+    elif what == "flood":
+        flood(which, int(sys.argv[3]))
+    elif what == "ask-one":
+        ask_one(which)
+    elif what == "queues":
+        print(queues())
     else:
         serve(which)
 

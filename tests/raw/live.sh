@@ -6,76 +6,9 @@
 set -eu
 pinwheel=$1 icmp=$2 udp=$3 count=$4
 here=$(dirname "$0")
-work=$(mktemp -d)
-tag=pwraw$$
-running=
-clean()
-{
-    [ -z "$running" ] || kill -9 "$running" 2> /dev/null || true
-    ip netns del "$tag-a" 2> /dev/null || true
-    ip netns del "$tag-b" 2> /dev/null || true
-    rm -rf "$work"
-}
-trap clean EXIT
-fail()
-{
-    echo "live.sh: $*" >&2
-    cat "$work/log" "$work/counts" >&2 2> /dev/null || true
-    exit 1
-}
-skip()
-{
-    echo "without privilege left out: handlers on a live interface ($*)"
-    exit 77
-}
-has() # FILE TEXT
-{
-    grep -qF -- "$2" "$1" || fail "\"$2\" is not in: $(cat "$1")"
-}
-a()
-{
-    ip netns exec "$tag-a" "$@"
-}
-b()
-{
-    ip netns exec "$tag-b" "$@"
-}
-begin() # ARGUMENT...: starts the handlers on the interface of b, and waits until they are there
-{
-    : > "$work/log"
-    ip netns exec "$tag-b" "$pinwheel" raw run --iface veth "$@" > "$work/counts" 2> "$work/log" &
-    running=$!
-    for _ in $(seq 600); do
-        kill -0 "$running" 2> /dev/null && grep -q "queue" "$work/log" && return
-        kill -0 "$running" 2> /dev/null || fail "it has not begun"
-        sleep 0.05
-    done
-    fail "it has not begun"
-}
-end() # SIGNAL
-{
-    kill "-$1" "$running"
-    wait "$running" 2> /dev/null || true
-    running=
-}
-pings() # ARGUMENT...: all are answered
-{
-    a ping -q -W 20 "$@" 10.77.0.2 > "$work/ping" || fail "ping $*: $(cat "$work/ping")"
-    has "$work/ping" " 0% packet loss"
-}
-
-command -v ping > /dev/null || skip "there is no ping"
-"$pinwheel" raw check icmp-echo --prove 1 2>&1 | grep -q "not asked" && skip "CAP_BPF is missing"
-ip netns add "$tag-a" 2> /dev/null || skip "network namespaces are not allowed"
-ip netns add "$tag-b"
-ip -n "$tag-a" link add veth type veth peer name veth netns "$tag-b"
-for side in a b; do
-    ip -n "$tag-$side" link set veth up
-    ip -n "$tag-$side" link set lo up
-done
-ip -n "$tag-a" addr add 10.77.0.1/24 dev veth
-ip -n "$tag-b" addr add 10.77.0.2/24 dev veth
-b sh -c 'echo 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all'
+# shellcheck source=tests/raw/veth.sh
+. "$here/veth.sh"
+pair mtu 1500
 
 # Only the handlers answer; ARP is the kernel's.
 begin --image "$icmp" --rules icmp-echo

@@ -20,7 +20,9 @@
 #include <string.h>
 
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 };
-enum { CTX_DATA = 0, CTX_END = 4, CTX_META = 8, CTX_QUEUE = 16 };
+enum { CTX_DATA = 0, CTX_END = 4, CTX_META = 8, CTX_QUEUE = 16 };      /* struct xdp_md */
+enum { SKB_LENGTH = 0, SKB_TAGGED = 20, SKB_DATA = 76, SKB_END = 80 }; /* struct __sk_buff */
+enum { INGRESS_NEXT = -1, INGRESS_DROP = 2 };                          /* enum tcx_action_base */
 
 /* The places of the jumps to one target. */
 struct label {
@@ -227,14 +229,30 @@ static void one_set(struct maker *m, const struct raw_rules *rules, unsigned s,
     here(m, &m->miss);
 }
 
+/* At the ingress the bytes that rules look at may be elsewhere than the first, and are brought
+ * there. A frame whose tag is beside it is the kernel's: packet sockets do not see the tag. */
+static void begin(struct maker *m, bool tc)
+{
+    emit(m, op(BPF_ALU64 | BPF_MOV | BPF_X, R6, R1, 0, 0));
+    if (tc) {
+        emit(m, op(BPF_LDX | BPF_MEM | BPF_W, R2, R6, SKB_TAGGED, 0));
+        jump(m, op(BPF_JMP | BPF_JNE | BPF_K, R2, 0, 0, 0), &m->pass);
+        emit(m, op(BPF_LDX | BPF_MEM | BPF_W, R2, R6, SKB_LENGTH, 0));
+        emit(m, op(BPF_JMP | BPF_JLE | BPF_K, R2, 0, 1, RAW_REACH));
+        emit(m, op(BPF_ALU64 | BPF_MOV | BPF_K, R2, 0, 0, RAW_REACH));
+        emit(m, op(BPF_ALU64 | BPF_MOV | BPF_X, R1, R6, 0, 0));
+        emit(m, op(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_pull_data));
+    }
+    emit(m, op(BPF_LDX | BPF_MEM | BPF_W, R7, R6, tc ? SKB_DATA : CTX_DATA, 0));
+    emit(m, op(BPF_LDX | BPF_MEM | BPF_W, R8, R6, tc ? SKB_END : CTX_END, 0));
+}
+
 int raw_code_make(struct raw_code *code, const struct raw_rules *rules,
                   const struct raw_code_maps *maps)
 {
     struct maker m = {.code = code};
     *code = (struct raw_code){0};
-    emit(&m, op(BPF_ALU64 | BPF_MOV | BPF_X, R6, R1, 0, 0));
-    emit(&m, op(BPF_LDX | BPF_MEM | BPF_W, R7, R6, CTX_DATA, 0));
-    emit(&m, op(BPF_LDX | BPF_MEM | BPF_W, R8, R6, CTX_END, 0));
+    begin(&m, maps->tc);
     for (unsigned s = 0; s < rules->count; s++) {
         one_set(&m, rules, s, maps);
     }
@@ -243,10 +261,15 @@ int raw_code_make(struct raw_code *code, const struct raw_rules *rules,
     if (maps->counters >= 0) {
         count_set(&m, maps->counters);
     }
-    store_verdict(&m);
-    redirect(&m, maps);
+    if (maps->tc) {
+        emit(&m, op(BPF_ALU64 | BPF_MOV | BPF_K, R0, 0, 0, INGRESS_DROP));
+        emit(&m, op(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
+    } else {
+        store_verdict(&m);
+        redirect(&m, maps);
+    }
     here(&m, &m.pass);
-    emit(&m, op(BPF_ALU64 | BPF_MOV | BPF_K, R0, 0, 0, XDP_PASS));
+    emit(&m, op(BPF_ALU64 | BPF_MOV | BPF_K, R0, 0, 0, maps->tc ? INGRESS_NEXT : XDP_PASS));
     emit(&m, op(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
     free(m.miss.from);
     free(m.hit.from);

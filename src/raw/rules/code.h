@@ -11,6 +11,9 @@
  *                redirect to the socket of the frame's queue and the set's context;
  *                   if there is none: XDP_PASS
  *
+ * For packet sockets the same becomes a program at the ingress of an interface (tcx), which drops
+ * what matches.
+ *
  * Sockets are entries of an XSKMAP: queue * contexts + context.
  */
 #ifndef RAW_CODE_H
@@ -26,6 +29,7 @@ struct raw_code_maps {
     int counters;      /* descriptor of an array of 64-bit counters by set; -1: none is counted */
     unsigned contexts; /* sockets of a queue: 1 or more */
     const uint8_t *context; /* the context of each set, by index; NULL: 0 for all */
+    bool tc;                /* a program of the ingress; `sockets` and `context` are not used */
 };
 
 struct raw_code {

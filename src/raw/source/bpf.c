@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@ static int bpf(enum bpf_cmd command, union bpf_attr *attr)
     return rc < 0 ? -errno : (int)rc;
 }
 
-int raw_bpf_map(enum bpf_map_type type, const char *name, unsigned value_size, unsigned entries)
+static int make_map(enum bpf_map_type type, const char *name, unsigned value_size, unsigned entries,
+                    uint32_t flags)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof(attr));
@@ -24,33 +26,50 @@ int raw_bpf_map(enum bpf_map_type type, const char *name, unsigned value_size, u
     attr.key_size = 4;
     attr.value_size = value_size;
     attr.max_entries = entries;
+    attr.map_flags = flags;
     snprintf(attr.map_name, sizeof(attr.map_name), "%s", name);
     return bpf(BPF_MAP_CREATE, &attr);
 }
 
-static int element(enum bpf_cmd command, int map, uint32_t key, uintptr_t value)
+int raw_bpf_map(enum bpf_map_type type, const char *name, unsigned value_size, unsigned entries)
+{
+    return make_map(type, name, value_size, entries, 0);
+}
+
+enum { PAGE = 4096 };
+
+int raw_bpf_counters(unsigned count, const volatile uint64_t **at)
+{
+    int map = make_map(BPF_MAP_TYPE_ARRAY, "counters", sizeof(uint64_t), count, BPF_F_MMAPABLE);
+    if (map < 0) {
+        return map;
+    }
+    void *page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, map, 0);
+    if (page == MAP_FAILED) {
+        int rc = -errno;
+        close(map);
+        return rc;
+    }
+    *at = page;
+    return map;
+}
+
+void raw_bpf_counters_close(int map, const volatile uint64_t *at)
+{
+    if (map >= 0) {
+        munmap((void *)(uintptr_t)at, PAGE);
+        close(map);
+    }
+}
+
+int raw_bpf_set(int map, uint32_t key, const void *value)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof(attr));
     attr.map_fd = (uint32_t)map;
     attr.key = (uintptr_t)&key;
-    attr.value = value;
-    return bpf(command, &attr);
-}
-
-int raw_bpf_set(int map, uint32_t key, const void *value)
-{
-    return element(BPF_MAP_UPDATE_ELEM, map, key, (uintptr_t)value);
-}
-
-int raw_bpf_get(int map, uint32_t key, void *value)
-{
-    return element(BPF_MAP_LOOKUP_ELEM, map, key, (uintptr_t)value);
-}
-
-int raw_bpf_unset(int map, uint32_t key)
-{
-    return element(BPF_MAP_DELETE_ELEM, map, key, 0);
+    attr.value = (uintptr_t)value;
+    return bpf(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
 /* Keeps the last lines of the verifier's log, which is long. */
@@ -61,13 +80,14 @@ static void last_words(char *log, size_t size, const char *whole)
     snprintf(log, size, "%s", at);
 }
 
-int raw_bpf_load(const struct raw_code *code, uint32_t flags, char *log, size_t size)
+static int load(enum bpf_prog_type type, const struct raw_code *code, uint32_t flags, char *log,
+                size_t size)
 {
     enum { LOG = 1 << 20 };
     static const char license[] = "Dual BSD/GPL";
     union bpf_attr attr;
     memset(&attr, 0, sizeof(attr));
-    attr.prog_type = BPF_PROG_TYPE_XDP;
+    attr.prog_type = type;
     attr.insns = (uintptr_t)code->insn;
     attr.insn_cnt = (uint32_t)code->count;
     attr.license = (uintptr_t)license;
@@ -87,6 +107,16 @@ int raw_bpf_load(const struct raw_code *code, uint32_t flags, char *log, size_t 
         free(whole);
     }
     return rc;
+}
+
+int raw_bpf_load(const struct raw_code *code, uint32_t flags, char *log, size_t size)
+{
+    return load(BPF_PROG_TYPE_XDP, code, flags, log, size);
+}
+
+int raw_bpf_load_tc(const struct raw_code *code, char *log, size_t size)
+{
+    return load(BPF_PROG_TYPE_SCHED_CLS, code, 0, log, size);
 }
 
 int raw_bpf_try(int program, const uint8_t *frame, size_t length, int *action, int *verdict)
@@ -131,15 +161,26 @@ int raw_bpf_inject(int program, unsigned ifindex, const uint8_t *frame, size_t l
     return bpf(BPF_PROG_TEST_RUN, &attr);
 }
 
-int raw_bpf_attach(int program, unsigned ifindex, uint32_t flags)
+static int attach(int program, unsigned ifindex, uint32_t type, uint32_t flags)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof(attr));
     attr.link_create.prog_fd = (uint32_t)program;
     attr.link_create.target_ifindex = ifindex;
-    attr.link_create.attach_type = BPF_XDP;
+    attr.link_create.attach_type = type;
     attr.link_create.flags = flags;
     return bpf(BPF_LINK_CREATE, &attr);
+}
+
+int raw_bpf_attach(int program, unsigned ifindex, uint32_t flags)
+{
+    return attach(program, ifindex, BPF_XDP, flags);
+}
+
+int raw_bpf_attach_tc(int program, unsigned ifindex)
+{
+    enum { TCX_INGRESS = 46, BEFORE = 1 << 3 };
+    return attach(program, ifindex, TCX_INGRESS, BEFORE);
 }
 
 int raw_bpf_swap(int link, int program)

@@ -20,6 +20,7 @@ struct file {
     pcap_t *format; /* what the file of answers is like */
     pcap_dumper_t *out;
     struct raw_wanted wanted;
+    struct raw_rules rules;
     struct raw_source_counts counts;
     uint64_t now;
     bool held; /* `frame` was read and belongs to `context` */
@@ -121,9 +122,16 @@ static int file_wait(struct raw_source *s, int milliseconds)
     return 0;
 }
 
+static void set_rules(struct file *f, const struct raw_wanted *wanted)
+{
+    f->rules = *wanted->rules;
+    f->wanted = *wanted;
+    f->wanted.rules = &f->rules;
+}
+
 static int file_rules(struct raw_source *s, const struct raw_wanted *wanted, char error[RAW_ERROR])
 {
-    file_of(s)->wanted = *wanted;
+    set_rules(file_of(s), wanted);
     return 0;
 }
 
@@ -151,7 +159,6 @@ static void file_close(struct raw_source *s)
 }
 
 static const struct raw_source_ops ops = {
-    .name = "pcap",
     .receive = file_receive,
     .done = file_done,
     .room = file_room,
@@ -173,8 +180,8 @@ int raw_pcap_open(struct raw_source **source, const char *in, const char *out,
         snprintf(error, RAW_ERROR, "no memory");
         return -1;
     }
-    f->source = (struct raw_source){&ops, RAW_FRAME_MOST, true};
-    f->wanted = *wanted;
+    f->source = (struct raw_source){&ops, "pcap", RAW_FRAME_MOST, true};
+    set_rules(f, wanted);
     f->in = pcap_open_offline_with_tstamp_precision(in, PCAP_TSTAMP_PRECISION_NANO, why);
     if (f->in == NULL) {
         snprintf(error, RAW_ERROR, "--pcap %.80s: %.150s", in, why);

@@ -4,6 +4,7 @@
  * frames, and gives to the kernel what handlers pass on.
  *
  *      raw_source_ops      xdp: an interface, by AF_XDP        pcap: a file, by libpcap
+ *                          packet: the same, by AF_PACKET      tap: the kernel, without a card
  *
  *      receive() ──► frames: memory of the source, until ──► done() with what becomes of it:
  *                                                               RAW_DROP, RAW_REPLY, RAW_PASS
@@ -55,7 +56,6 @@ struct raw_source_counts {
 struct raw_source;
 
 struct raw_source_ops {
-    const char *name;
     /* receive() brings up to `most` frames of a context; 0: none is there now; -ENODATA: there will
      * be none any more. Other errors end the source. */
     int (*receive)(struct raw_source *s, unsigned context, struct raw_frame *frames, unsigned most);
@@ -79,6 +79,7 @@ struct raw_source_ops {
 
 struct raw_source {
     const struct raw_source_ops *ops;
+    const char *name;    /* of its kind */
     uint32_t frame_most; /* bytes of the longest frame it sends */
     bool can_pass;       /* the kernel can be given frames */
 };
@@ -90,15 +91,21 @@ int raw_pcap_open(struct raw_source **source, const char *in, const char *out,
 
 enum raw_mode { RAW_MODE_AUTO, RAW_MODE_NATIVE, RAW_MODE_SKB };
 
-struct raw_xdp_options {
+struct raw_iface_options {
     const char *iface;
-    enum raw_mode mode;
-    bool yes;  /* also what may cut off the default route */
-    bool spin; /* wait() does not sleep */
+    enum raw_mode mode; /* of AF_XDP */
+    bool yes;           /* also what may cut off the default route */
+    bool spin;          /* wait() does not sleep */
+    bool observe;       /* AF_PACKET: the kernel handles all frames as well */
 };
 
-/* raw_xdp_open() attaches to an interface; `said` gets a line that says how. */
-int raw_xdp_open(struct raw_source **source, const struct raw_xdp_options *options,
+/* These open an interface; `said` gets a line that says how. -1 with the error set. */
+int raw_xdp_open(struct raw_source **source, const struct raw_iface_options *options,
+                 const struct raw_wanted *wanted, char said[RAW_ERROR], char error[RAW_ERROR]);
+int raw_packet_open(struct raw_source **source, const struct raw_iface_options *options,
+                    const struct raw_wanted *wanted, char said[RAW_ERROR], char error[RAW_ERROR]);
+/* raw_tap_open() makes the interface, if it is not there, which goes with the process. */
+int raw_tap_open(struct raw_source **source, const struct raw_iface_options *options,
                  const struct raw_wanted *wanted, char said[RAW_ERROR], char error[RAW_ERROR]);
 
 #endif

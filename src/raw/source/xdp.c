@@ -9,6 +9,7 @@
  * that would take ARP or ssh from it are refused, unless the user says yes.
  */
 #include "raw/source/bpf.h"
+#include "raw/source/guard.h"
 #include "raw/source/iface.h"
 #include "raw/source/xsk.h"
 
@@ -25,7 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { QUEUES = 64, MTU_MOST = 3498 };             /* what is left of a page, measured on veth */
+/* what is left of a page, measured on veth; beyond it frames come in pieces */
+enum { QUEUES = 64, MTU_ONE = 3498, MTU_MOST = 9000 };
+enum { HEAD = 18, JOINED_SIZE = 9216 };            /* header and a tag beside the MTU */
 enum { QUEUE_NAPS = 400, QUEUE_NAP_NS = 5000000 }; /* 2 s */
 
 struct xdp {
@@ -33,9 +36,12 @@ struct xdp {
     char iface[IF_NAMESIZE];
     unsigned ifindex, queues, opened, contexts, next; /* `next`: the queue to look at first */
     int link, sockets, counters, passing;
-    bool native, spin;
+    const volatile uint64_t *counter; /* by set */
+    bool native, spin, yes;
     bool has_room; /* `room` was taken for a frame that is not sent */
     uint64_t room;
+    uint8_t *joined; /* with pieces: room for a batch of frames that were put together, and for
+                        one that is to be sent */
     struct raw_source_counts counts;
     struct xsk_queue queue[];
 };
@@ -54,12 +60,38 @@ static uint64_t now_ns(struct raw_source *s)
 
 /* ---- Frames ---- */
 
+/* The slot of a frame: its queue and its address there, or that it was put together. */
+enum { SLOT_QUEUE = 48 };
+#define SLOT_JOINED (UINT64_C(1) << 63)
+
+/* Puts the pieces of a frame together, whose first is desc[0], and frees them. Returns their
+ * number. */
+static unsigned join(struct xsk_queue *q, const struct xdp_desc *desc, uint8_t *to,
+                     struct raw_frame *frame)
+{
+    unsigned n = 0;
+    bool more;
+    frame->length = 0;
+    memcpy(&frame->verdict, q->memory + desc[0].addr - RAW_META, RAW_META);
+    do {
+        if (frame->length + desc[n].len <= RAW_FRAME_MOST) {
+            memcpy(to + frame->length, q->memory + desc[n].addr, desc[n].len);
+        }
+        frame->length += desc[n].len;
+        more = (desc[n].options & XDP_PKT_CONTD) != 0;
+        xsk_free(q, desc[n++].addr);
+    } while (more);
+    frame->bytes = to;
+    frame->slot |= SLOT_JOINED;
+    return n;
+}
+
 static int xdp_receive(struct raw_source *s, unsigned context, struct raw_frame *frames,
                        unsigned most)
 {
     struct xdp *x = xdp_of(s);
-    struct xdp_desc desc[RAW_BATCH];
-    unsigned n = 0, queue = x->next;
+    struct xdp_desc desc[XSK_PIECES];
+    unsigned n = 0, count = 0, queue = x->next;
     for (unsigned i = 0; i < x->queues && n == 0; i++) {
         queue = (x->next + i) % x->queues;
         xsk_refill(&x->queue[queue]);
@@ -67,25 +99,36 @@ static int xdp_receive(struct raw_source *s, unsigned context, struct raw_frame 
     }
     x->next = (queue + 1) % x->queues;
     uint64_t time = n > 0 ? now_ns(s) : 0;
-    for (unsigned i = 0; i < n; i++) {
-        uint8_t *bytes = x->queue[queue].memory + desc[i].addr;
-        frames[i] = (struct raw_frame){.bytes = bytes,
-                                       .length = desc[i].len,
-                                       .time = time,
-                                       .slot = (uint64_t)queue << 48 | desc[i].addr};
-        memcpy(&frames[i].verdict, bytes - RAW_META, RAW_META);
+    struct xsk_queue *q = &x->queue[queue];
+    for (unsigned i = 0; i < n;) {
+        struct raw_frame *f = &frames[count];
+        *f = (struct raw_frame){.time = time, .slot = (uint64_t)queue << SLOT_QUEUE};
+        if ((desc[i].options & XDP_PKT_CONTD) != 0) {
+            i += join(q, &desc[i], x->joined + (size_t)count * JOINED_SIZE, f);
+            if (f->length > RAW_FRAME_MOST) {
+                x->counts.too_long++;
+                continue;
+            }
+        } else {
+            f->bytes = q->memory + desc[i].addr;
+            f->length = desc[i].len;
+            f->slot |= desc[i++].addr;
+            memcpy(&f->verdict, f->bytes - RAW_META, RAW_META);
+        }
+        count++;
     }
-    return (int)n;
+    return (int)count;
 }
 
 static void xdp_done(struct raw_source *s, const struct raw_frame *frame, enum raw_fate fate,
                      uint32_t length)
 {
     struct xdp *x = xdp_of(s);
-    struct xsk_queue *q = &x->queue[frame->slot >> 48];
-    uint64_t address = frame->slot & ((UINT64_C(1) << 48) - 1);
+    bool joined = (frame->slot & SLOT_JOINED) != 0;
+    struct xsk_queue *q = &x->queue[(frame->slot & ~SLOT_JOINED) >> SLOT_QUEUE];
+    uint64_t address = frame->slot & ((UINT64_C(1) << SLOT_QUEUE) - 1);
     if (fate == RAW_REPLY) {
-        if (xsk_send(q, address, length)) {
+        if (joined ? xsk_send_copy(q, frame->bytes, length) : xsk_send(q, address, length)) {
             x->counts.sent++;
             return;
         }
@@ -95,12 +138,17 @@ static void xdp_done(struct raw_source *s, const struct raw_frame *frame, enum r
             x->native && raw_bpf_inject(x->passing, x->ifindex, frame->bytes, frame->length) >= 0;
         *(passed ? &x->counts.passed : &x->counts.pass_failed) += 1;
     }
-    xsk_free(q, address);
+    if (!joined) {
+        xsk_free(q, address);
+    }
 }
 
 static uint8_t *xdp_room(struct raw_source *s, uint32_t length)
 {
     struct xdp *x = xdp_of(s);
+    if (length > XSK_SLOT) {
+        return x->joined != NULL ? x->joined + (size_t)RAW_BATCH * JOINED_SIZE : NULL;
+    }
     if (!x->has_room) {
         xsk_refill(&x->queue[0]);
         x->has_room = xsk_take(&x->queue[0], &x->room);
@@ -111,11 +159,15 @@ static uint8_t *xdp_room(struct raw_source *s, uint32_t length)
 static int xdp_send(struct raw_source *s, uint32_t length)
 {
     struct xdp *x = xdp_of(s);
-    if (!x->has_room || !xsk_send(&x->queue[0], x->room, length)) {
+    struct xsk_queue *q = &x->queue[0];
+    bool large = length > XSK_SLOT;
+    if (large ? x->joined == NULL ||
+                    !xsk_send_copy(q, x->joined + (size_t)RAW_BATCH * JOINED_SIZE, length)
+              : !x->has_room || !xsk_send(q, x->room, length)) {
         x->counts.send_full++;
         return -ENOBUFS;
     }
-    x->has_room = false;
+    x->has_room = x->has_room && large;
     x->counts.sent++;
     return 0;
 }
@@ -133,6 +185,7 @@ static int xdp_wait(struct raw_source *s, int milliseconds)
     struct xdp *x = xdp_of(s);
     struct pollfd fds[QUEUES * RAW_CONTEXTS];
     nfds_t n = 0;
+    xdp_flush(s); /* what found no room in the kernel before */
     if (x->spin) {
         return 0;
     }
@@ -164,7 +217,8 @@ static int load(struct xdp *x, const struct raw_wanted *wanted, char error[RAW_E
         snprintf(error, RAW_ERROR, "the rules make no program: %s", strerror(-rc));
         return rc;
     }
-    int program = raw_bpf_load(&code, 0, log, sizeof(log));
+    int program =
+        raw_bpf_load(&code, x->joined != NULL ? BPF_F_XDP_HAS_FRAGS : 0, log, sizeof(log));
     raw_code_free(&code);
     if (program < 0) {
         snprintf(error, RAW_ERROR, "the kernel refuses the program of the rules: %s%s%s%s",
@@ -178,7 +232,10 @@ static int load(struct xdp *x, const struct raw_wanted *wanted, char error[RAW_E
 static int xdp_rules(struct raw_source *s, const struct raw_wanted *wanted, char error[RAW_ERROR])
 {
     struct xdp *x = xdp_of(s);
-    int program = load(x, wanted, error);
+    int program = -EPERM;
+    if (raw_guard(x->iface, wanted->rules, x->yes, error) == 0) {
+        program = load(x, wanted, error);
+    }
     if (program < 0) {
         return program;
     }
@@ -195,27 +252,28 @@ static void xdp_counts(struct raw_source *s, struct raw_source_counts *counts)
     struct xdp *x = xdp_of(s);
     *counts = x->counts;
     for (unsigned set = 0; set < RAW_SETS; set++) {
-        (void)raw_bpf_get(x->counters, set, &counts->matched[set]);
+        counts->matched[set] = x->counter[set];
     }
 }
 
 static void xdp_close(struct raw_source *s)
 {
     struct xdp *x = xdp_of(s);
-    for (int i = 0; i < 4; i++) {
-        int fd = (const int[]){x->link, x->sockets, x->counters, x->passing}[i];
+    for (int i = 0; i < 3; i++) {
+        int fd = (const int[]){x->link, x->sockets, x->passing}[i];
         if (fd >= 0) {
             close(fd);
         }
     }
+    raw_bpf_counters_close(x->counters, x->counter);
     for (unsigned q = 0; q < x->opened; q++) {
         xsk_close(&x->queue[q]);
     }
+    free(x->joined);
     free(x);
 }
 
 static const struct raw_source_ops ops = {
-    .name = "xdp",
     .receive = xdp_receive,
     .done = xdp_done,
     .room = xdp_room,
@@ -230,44 +288,14 @@ static const struct raw_source_ops ops = {
 
 /* ---- Opening ---- */
 
-/* Whether rules take frames without which one cannot log in to a host: ARP, or TCP from or to port
- * 22. Each set is asked for a frame made for it, so addresses in rules do not hide that. */
-static const char *takes_login(const struct raw_rules *rules)
-{
-    static const struct {
-        const char *what, *name;
-        uint8_t type[2], proto;
-        uint16_t sport, dport;
-    } frames[] = {{"ARP", "arp", {0x08, 0x06}, 0, 0, 0},
-                  {"ssh", "tcp", {0x08, 0x00}, 6, 50000, 22},
-                  {"ssh", "tcp", {0x08, 0x00}, 6, 22, 50000}};
-    for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
-        uint8_t f[100] = {[12] = frames[i].type[0], [13] = frames[i].type[1], [14] = 0x45};
-        f[23] = frames[i].proto;
-        f[34] = (uint8_t)(frames[i].sport >> 8);
-        f[35] = (uint8_t)frames[i].sport;
-        f[36] = (uint8_t)(frames[i].dport >> 8);
-        f[37] = (uint8_t)frames[i].dport;
-        if (raw_match(rules, f, sizeof(f)) != RAW_NONE) {
-            return frames[i].what;
-        }
-    }
-    return NULL;
-}
-
-static int check_default(const struct raw_xdp_options *o, const struct raw_rules *rules, bool *skb,
-                         char error[RAW_ERROR])
+static int check_default(const struct raw_iface_options *o, const struct raw_rules *rules,
+                         bool *skb, char error[RAW_ERROR])
 {
     *skb = o->mode == RAW_MODE_SKB;
     if (!raw_iface_has_default(o->iface) || o->yes) {
         return 0;
     }
-    const char *takes = takes_login(rules);
-    if (takes != NULL) {
-        snprintf(error, RAW_ERROR,
-                 "%s has the default route, and the rules take %s from it: with --yes, if nobody "
-                 "is logged in that way",
-                 o->iface, takes);
+    if (raw_guard(o->iface, rules, false, error) != 0) {
         return -1;
     }
     if (o->mode == RAW_MODE_NATIVE) {
@@ -282,13 +310,15 @@ static int check_default(const struct raw_xdp_options *o, const struct raw_rules
 }
 
 /* The kernel gives a queue back some time after the process that had it has gone. */
-static int open_queue(struct xsk_queue *queue, unsigned ifindex, unsigned number, unsigned contexts)
+static int open_queue(struct xdp *x, unsigned number)
 {
-    int rc = xsk_open(queue, ifindex, number, contexts);
+    struct xsk_queue *queue = &x->queue[number];
+    bool pieces = x->joined != NULL;
+    int rc = xsk_open(queue, x->ifindex, number, x->contexts, pieces);
     for (unsigned naps = 0; rc == -EBUSY && naps < QUEUE_NAPS; naps++) {
         xsk_close(queue);
         sys_nap(QUEUE_NAP_NS);
-        rc = xsk_open(queue, ifindex, number, contexts);
+        rc = xsk_open(queue, x->ifindex, number, x->contexts, pieces);
     }
     return rc;
 }
@@ -297,14 +327,17 @@ static int open_queues(struct xdp *x, char error[RAW_ERROR])
 {
     for (unsigned q = 0; q < x->queues; q++) {
         x->opened = q + 1;
-        int rc = open_queue(&x->queue[q], x->ifindex, q, x->contexts);
+        int rc = open_queue(x, q);
         for (unsigned c = 0; c < x->contexts && rc == 0; c++) {
             rc = raw_bpf_set(x->sockets, q * x->contexts + c, &x->queue[q].fd[c]);
         }
         if (rc != 0) {
             snprintf(error, RAW_ERROR, "%s, queue %u: %s%s", x->iface, q, strerror(-rc),
-                     rc == -EPERM     ? "; it needs CAP_NET_RAW"
-                     : rc == -EBUSY   ? "; another process has this queue"
+                     rc == -EPERM   ? "; it needs CAP_NET_RAW"
+                     : rc == -EBUSY ? "; another process has this queue"
+                     : rc == -EINVAL && x->joined != NULL
+                         ? "; the kernel is older than 6.6, or the driver takes no frames in "
+                           "several pieces: an MTU of 3498 at most"
                      : rc == -ENOBUFS ? "; the limit of locked memory (ulimit -l) is too low"
                                       : "");
             return -1;
@@ -319,7 +352,7 @@ static int open_maps(struct xdp *x, char error[RAW_ERROR])
                                            {.code = BPF_JMP | BPF_EXIT}};
     struct raw_code code = {.insn = (struct bpf_insn *)pass, .count = 2};
     x->sockets = raw_bpf_map(BPF_MAP_TYPE_XSKMAP, "sockets", 4, x->queues * x->contexts);
-    x->counters = raw_bpf_map(BPF_MAP_TYPE_ARRAY, "counters", 8, RAW_SETS);
+    x->counters = raw_bpf_counters(RAW_SETS, &x->counter);
     x->passing = raw_bpf_load(&code, 0, NULL, 0);
     int rc = x->sockets < 0 ? x->sockets : x->counters < 0 ? x->counters : x->passing;
     if (rc < 0) {
@@ -329,7 +362,7 @@ static int open_maps(struct xdp *x, char error[RAW_ERROR])
     return rc < 0 ? -1 : 0;
 }
 
-static int attach(struct xdp *x, const struct raw_xdp_options *o, bool skb,
+static int attach(struct xdp *x, const struct raw_iface_options *o, bool skb,
                   const struct raw_wanted *wanted, char error[RAW_ERROR])
 {
     int program = load(x, wanted, error);
@@ -353,7 +386,7 @@ static int attach(struct xdp *x, const struct raw_xdp_options *o, bool skb,
     return 0;
 }
 
-int raw_xdp_open(struct raw_source **source, const struct raw_xdp_options *o,
+int raw_xdp_open(struct raw_source **source, const struct raw_iface_options *o,
                  const struct raw_wanted *wanted, char said[RAW_ERROR], char error[RAW_ERROR])
 {
     bool skb;
@@ -365,10 +398,8 @@ int raw_xdp_open(struct raw_source **source, const struct raw_xdp_options *o,
         return -1;
     }
     if (mtu > MTU_MOST) {
-        snprintf(error, RAW_ERROR,
-                 "%s has an MTU of %d; frames in several pieces are not taken, so "
-                 "%d is the most",
-                 o->iface, mtu, MTU_MOST);
+        snprintf(error, RAW_ERROR, "%s has an MTU of %d; %d is the most (`ip link set %s mtu %d`)",
+                 o->iface, mtu, MTU_MOST, o->iface, MTU_MOST);
         return -1;
     }
     if (check_default(o, wanted->rules, &skb, error) != 0) {
@@ -385,22 +416,28 @@ int raw_xdp_open(struct raw_source **source, const struct raw_xdp_options *o,
         snprintf(error, RAW_ERROR, "no memory");
         return -1;
     }
-    /* header and a tag beside the MTU */
-    x->source = (struct raw_source){.ops = &ops, .frame_most = (uint32_t)mtu + 18};
+    x->source = (struct raw_source){.ops = &ops, .name = "xdp", .frame_most = (uint32_t)mtu + HEAD};
     snprintf(x->iface, sizeof(x->iface), "%s", o->iface);
     x->ifindex = ifindex;
     x->queues = queues;
     x->contexts = wanted->contexts;
     x->spin = o->spin;
+    x->yes = o->yes;
     x->link = x->sockets = x->counters = x->passing = -1;
+    if (mtu > MTU_ONE && (x->joined = calloc(RAW_BATCH + 1, JOINED_SIZE)) == NULL) {
+        snprintf(error, RAW_ERROR, "no memory");
+        free(x);
+        return -1;
+    }
     if (open_maps(x, error) != 0 || open_queues(x, error) != 0 ||
         attach(x, o, skb, wanted, error) != 0) {
         xdp_close(&x->source);
         return -1;
     }
     x->source.can_pass = x->native;
-    snprintf(said, RAW_ERROR, "%s: %u queue%s, %s, %s", x->iface, queues, queues > 1 ? "s" : "",
-             x->native ? "native" : "skb", x->queue[0].zero_copy ? "zero-copy" : "copy");
+    snprintf(said, RAW_ERROR, "%s: %u queue%s, %s, %s%s", x->iface, queues, queues > 1 ? "s" : "",
+             x->native ? "native" : "skb", x->queue[0].zero_copy ? "zero-copy" : "copy",
+             x->joined != NULL ? ", in pieces" : "");
     *source = &x->source;
     return 0;
 }

@@ -119,8 +119,12 @@ static int bind_all(struct xsk_queue *q, unsigned ifindex, unsigned queue)
                                  .sxdp_ifindex = ifindex,
                                  .sxdp_queue_id = queue,
                                  /* zero-copy if the driver can, else copies */
-                                 .sxdp_flags = c == 0 ? XDP_USE_NEED_WAKEUP : XDP_SHARED_UMEM,
-                                 .sxdp_shared_umem_fd = c == 0 ? 0 : (uint32_t)q->fd[0]};
+                                 .sxdp_flags = XDP_SHARED_UMEM,
+                                 .sxdp_shared_umem_fd = (uint32_t)q->fd[0]};
+        if (c == 0) {
+            a.sxdp_flags = XDP_USE_NEED_WAKEUP | (q->pieces ? XDP_USE_SG : 0);
+            a.sxdp_shared_umem_fd = 0;
+        }
         if (bind(q->fd[c], (const struct sockaddr *)&a, sizeof(a)) != 0) {
             return -errno;
         }
@@ -131,9 +135,9 @@ static int bind_all(struct xsk_queue *q, unsigned ifindex, unsigned queue)
     return 0;
 }
 
-int xsk_open(struct xsk_queue *q, unsigned ifindex, unsigned queue, unsigned contexts)
+int xsk_open(struct xsk_queue *q, unsigned ifindex, unsigned queue, unsigned contexts, bool pieces)
 {
-    *q = (struct xsk_queue){.contexts = contexts};
+    *q = (struct xsk_queue){.contexts = contexts, .pieces = pieces};
     for (unsigned c = 0; c < RAW_CONTEXTS; c++) {
         q->fd[c] = -1;
     }
@@ -192,13 +196,18 @@ bool xsk_take(struct xsk_queue *q, uint64_t *address)
     return true;
 }
 
-unsigned xsk_receive(struct xsk_queue *q, unsigned context, struct xdp_desc *frames, unsigned most)
+unsigned xsk_receive(struct xsk_queue *q, unsigned context, struct xdp_desc pieces[XSK_PIECES],
+                     unsigned most)
 {
     struct xsk_ring *r = &q->rx[context];
-    uint32_t there = filled(r), n = there < most ? there : most;
+    uint32_t there = filled(r), n = 0;
     const struct xdp_desc *entries = r->entries;
-    for (uint32_t i = 0; i < n; i++) {
-        frames[i] = entries[(r->at + i) & (r->size - 1)];
+    for (uint32_t i = 0; i < there && i < XSK_PIECES && most > 0; i++) {
+        pieces[i] = entries[(r->at + i) & (r->size - 1)];
+        if ((pieces[i].options & XDP_PKT_CONTD) == 0) {
+            n = i + 1;
+            most--;
+        }
     }
     if (n > 0) {
         r->at += n;
@@ -207,16 +216,39 @@ unsigned xsk_receive(struct xsk_queue *q, unsigned context, struct xdp_desc *fra
     return n;
 }
 
-bool xsk_send(struct xsk_queue *q, uint64_t address, uint32_t length)
+static void put(struct xsk_queue *q, uint64_t address, uint32_t length, uint32_t options)
 {
     struct xsk_ring *r = &q->tx;
-    if (room_of(r) == 0) {
-        return false;
-    }
     struct xdp_desc *entries = r->entries;
-    entries[r->at & (r->size - 1)] = (struct xdp_desc){.addr = address, .len = length};
+    entries[r->at & (r->size - 1)] =
+        (struct xdp_desc){.addr = address, .len = length, .options = options};
     r->at++;
     q->unsent++;
+}
+
+bool xsk_send(struct xsk_queue *q, uint64_t address, uint32_t length)
+{
+    if (room_of(&q->tx) == 0) {
+        return false;
+    }
+    put(q, address, length, 0);
+    return true;
+}
+
+bool xsk_send_copy(struct xsk_queue *q, const uint8_t *frame, uint32_t length)
+{
+    unsigned n = (length + XSK_SLOT - 1) / XSK_SLOT;
+    if (room_of(&q->tx) < n || q->free_count < n || (n > 1 && !q->pieces)) {
+        return false;
+    }
+    while (length > 0) {
+        uint32_t piece = length < XSK_SLOT ? length : XSK_SLOT;
+        uint64_t address = q->free[--q->free_count];
+        memcpy(q->memory + address, frame, piece);
+        frame += piece;
+        length -= piece;
+        put(q, address, piece, length > 0 ? XDP_PKT_CONTD : 0);
+    }
     return true;
 }
 
@@ -244,14 +276,19 @@ void xsk_refill(struct xsk_queue *q)
     }
 }
 
+/* A call sends some frames of the ring, 32 in Linux 6; the ring is empty when all were taken. */
 void xsk_flush(struct xsk_queue *q)
 {
-    if (q->unsent == 0) {
-        return;
+    struct xsk_ring *r = &q->tx;
+    if (q->unsent > 0) {
+        atomic_store_explicit(r->producer, r->at, memory_order_release);
+        q->unsent = 0;
     }
-    atomic_store_explicit(q->tx.producer, q->tx.at, memory_order_release);
-    q->unsent = 0;
-    if (needs_wakeup(&q->tx)) {
+    uint32_t left = r->size + 1, now;
+    while (needs_wakeup(r) &&
+           (now = r->at - atomic_load_explicit(r->consumer, memory_order_acquire)) > 0 &&
+           now < left) {
+        left = now;
         (void)!sendto(q->fd[0], NULL, 0, MSG_DONTWAIT, NULL, 0);
     }
 }

@@ -21,6 +21,15 @@
 #include "raw/source/source.h"
 
 enum { XSK_SLOT = 4096, XSK_RX = 512, XSK_TX = 512, XSK_FILL = 1024 };
+enum { XSK_PIECES = RAW_BATCH + 32 }; /* descriptors at once; no frame has more than 18 */
+
+/* Younger than the headers of Debian 12. */
+#ifndef XDP_USE_SG
+#define XDP_USE_SG (1 << 4)
+#endif
+#ifndef XDP_PKT_CONTD
+#define XDP_PKT_CONTD (1 << 0)
+#endif
 
 struct xsk_ring {
     _Atomic uint32_t *producer, *consumer, *flags;
@@ -34,7 +43,7 @@ struct xsk_queue {
     int fd[RAW_CONTEXTS]; /* the first has the memory, the fill and completion rings and sends */
     struct xsk_ring rx[RAW_CONTEXTS], tx, fill, completion;
     unsigned contexts;
-    bool zero_copy;
+    bool zero_copy, pieces; /* pieces: a frame may take several slots */
     uint8_t *memory;
     size_t memory_length;
     uint64_t *free;
@@ -42,13 +51,15 @@ struct xsk_queue {
     unsigned unsent; /* frames in the tx ring that the kernel was not told of */
 };
 
-/* xsk_open() opens the sockets and binds them; -errno, and xsk_close() is to be called all the
- * same. */
-int xsk_open(struct xsk_queue *q, unsigned ifindex, unsigned queue, unsigned contexts);
+/* xsk_open() opens the sockets and binds them; with `pieces`, frames that are longer than a slot
+ * come in several. -errno, and xsk_close() is to be called all the same. */
+int xsk_open(struct xsk_queue *q, unsigned ifindex, unsigned queue, unsigned contexts, bool pieces);
 void xsk_close(struct xsk_queue *q);
 
-/* xsk_receive() takes up to `most` frames of a context; xsk_free() gives a slot back. */
-unsigned xsk_receive(struct xsk_queue *q, unsigned context, struct xdp_desc *frames, unsigned most);
+/* xsk_receive() takes up to `most` whole frames of a context and returns the number of their
+ * pieces; all but the last piece of a frame have XDP_PKT_CONTD. xsk_free() gives a slot back. */
+unsigned xsk_receive(struct xsk_queue *q, unsigned context, struct xdp_desc pieces[XSK_PIECES],
+                     unsigned most);
 void xsk_free(struct xsk_queue *q, uint64_t address);
 
 /* xsk_take() takes a free slot and returns an address in it; false: none is free. xsk_send() sends
@@ -56,6 +67,10 @@ void xsk_free(struct xsk_queue *q, uint64_t address);
  * caller's. */
 bool xsk_take(struct xsk_queue *q, uint64_t *address);
 bool xsk_send(struct xsk_queue *q, uint64_t address, uint32_t length);
+
+/* xsk_send_copy() sends a copy of a frame, in as many slots as it needs; false: they are not there.
+ */
+bool xsk_send_copy(struct xsk_queue *q, const uint8_t *frame, uint32_t length);
 
 /* xsk_refill() takes back what was sent and gives the kernel free slots; xsk_flush() tells it to
  * send. */

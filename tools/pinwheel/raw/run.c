@@ -5,6 +5,7 @@
  */
 #include "commands.h"
 #include "pinwheel/util/args.h"
+#include "raw/drop.h"
 #include "raw/engine.h"
 
 #include <errno.h>
@@ -17,9 +18,9 @@
 enum { IDLE_MS = 100 };
 
 struct run {
-    const char *iface, *pcap, *out, *rules, *image, *timing;
-    int mode;
-    bool yes, spin, quiet;
+    const char *iface, *tap, *pcap, *out, *rules, *image, *timing;
+    int mode, by;
+    bool yes, spin, quiet, observe, drop;
     uint64_t seconds, frames;
     uint64_t state, age, budget, messages;
     unsigned contexts;
@@ -78,6 +79,7 @@ static int take_context(struct args *a, void *into)
 
 static const struct args_option options[] = {
     {"--iface", "NAME", "the interface whose frames run handlers", ARGS_TEXT, AT(iface)},
+    {"--tap", "NAME", "an interface without a card instead, made for this", ARGS_TEXT, AT(tap)},
     {"--pcap", "FILE", "frames of a capture file instead", ARGS_TEXT, AT(pcap)},
     {"--out", "FILE", "with --pcap: where frames that are sent go", ARGS_TEXT, AT(out)},
     {"--image", "FILE",
@@ -90,6 +92,12 @@ static const struct args_option options[] = {
      AT(rules)},
     {"--mode", "auto|native|skb", "where the program runs (default auto: in the driver if it can)",
      ARGS_CHOICE, AT(mode)},
+    {"--by", "xdp|packet", "how frames come: AF_XDP (default), or packet sockets, which are slower",
+     ARGS_CHOICE, AT(by)},
+    {"--observe", NULL, "with --by packet: the kernel handles these frames as well", ARGS_FLAG,
+     AT(observe)},
+    {"--drop", NULL, "give up all capabilities once it has begun; rules then stay", ARGS_FLAG,
+     AT(drop)},
     {"--yes", NULL, "also what may cut off the default route", ARGS_FLAG, AT(yes)},
     {"--spin", NULL, "poll without sleeping", ARGS_FLAG, AT(spin)},
     {"--state", "BYTES", "HPU memory of each context (default 65536)", ARGS_UNSIGNED, AT(state), 1,
@@ -132,7 +140,7 @@ static void print_counts(const struct raw_engine *e)
     }
     printf("%s: sent %llu, no room to send %llu, passed to the kernel %llu, not taken by it %llu, "
            "of a wrong length %llu",
-           e->source->ops->name, (unsigned long long)s.sent, (unsigned long long)s.send_full,
+           e->source->name, (unsigned long long)s.sent, (unsigned long long)s.send_full,
            (unsigned long long)s.passed, (unsigned long long)s.pass_failed,
            (unsigned long long)s.too_long);
     if (s.unmatched > 0) {
@@ -154,7 +162,9 @@ static void read_rules_again(struct raw_engine *e, const struct run *r)
     char error[RAW_ERROR];
     struct raw_rules *rules = malloc(sizeof(*rules));
     reload = 0;
-    if (rules == NULL) {
+    if (r->drop) {
+        say("the rules stay, since --drop has given the capabilities up that a swap needs");
+    } else if (rules == NULL) {
         say("no memory for the rules; those before stay");
     } else if (raw_rules_load(rules, r->rules, error) != 0 ||
                raw_engine_rules(e, rules, error) != 0) {
@@ -163,6 +173,11 @@ static void read_rules_again(struct raw_engine *e, const struct run *r)
         fprintf(stderr, "pinwheel raw run: %u sets of %s are in place\n", rules->count, r->rules);
     }
     free(rules);
+}
+
+static const char *name_of(const struct run *r)
+{
+    return r->iface != NULL ? r->iface : r->tap != NULL ? r->tap : r->pcap;
 }
 
 static int loop(struct raw_engine *e, const struct run *r)
@@ -185,7 +200,7 @@ static int loop(struct raw_engine *e, const struct run *r)
         }
     }
     if (n < 0 && n != -ENODATA) {
-        fprintf(stderr, "pinwheel raw run: %s: %s\n", r->iface != NULL ? r->iface : r->pcap,
+        fprintf(stderr, "pinwheel raw run: %s: %s\n", name_of(r),
                 n == -ENODEV ? "the interface is gone" : strerror(-n));
         return 1;
     }
@@ -198,10 +213,24 @@ static int open_source(struct raw_engine *e, const struct run *r)
     if (r->pcap != NULL) {
         return raw_pcap_open(&e->source, r->pcap, r->out, &e->wanted, error) == 0 ? 0 : say(error);
     }
-    struct raw_xdp_options o = {r->iface, (enum raw_mode)r->mode, r->yes, r->spin};
-    if (raw_xdp_open(&e->source, &o, &e->wanted, said, error) != 0) {
+    struct raw_iface_options o = {.iface = name_of(r),
+                                  .mode = (enum raw_mode)r->mode,
+                                  .yes = r->yes,
+                                  .spin = r->spin,
+                                  .observe = r->observe};
+    int (*open)(struct raw_source **, const struct raw_iface_options *, const struct raw_wanted *,
+                char *, char *) = r->tap != NULL ? raw_tap_open
+                                  : r->by != 0   ? raw_packet_open
+                                                 : raw_xdp_open;
+    if (open(&e->source, &o, &e->wanted, said, error) != 0) {
         return say(error);
     }
+    int rc = r->drop ? raw_drop() : 0;
+    if (rc != 0) {
+        snprintf(error, sizeof(error), "capabilities are not given up: %s", strerror(-rc));
+        return say(error);
+    }
+    e->source->can_pass &= !r->drop;
     fprintf(stderr, "pinwheel raw run: %s; %u sets\n", said, e->rules.count);
     return 0;
 }
@@ -280,8 +309,12 @@ int raw_command_run(int argc, char **argv)
     if (a.next < argc) {
         return args_error(&a, "%s: there are no operands", argv[a.next]);
     }
-    if ((r.iface == NULL) == (r.pcap == NULL)) {
-        return args_error(&a, "--iface NAME or --pcap FILE says where frames come from");
+    if ((r.iface != NULL) + (r.tap != NULL) + (r.pcap != NULL) != 1) {
+        return args_error(&a,
+                          "--iface NAME, --tap NAME or --pcap FILE says where frames come from");
+    }
+    if ((r.by != 0 && r.iface == NULL) || (r.observe && r.by == 0) || (r.mode != 0 && r.by != 0)) {
+        return args_error(&a, "--by is for --iface, --observe for --by packet, --mode for AF_XDP");
     }
     if (r.out != NULL && r.pcap == NULL) {
         return args_error(&a, "--out is for --pcap");
