@@ -53,8 +53,8 @@ def slmp(number, flags, size, sport=5000, src="10.0.0.1"):
 def write_file(path, frames):
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 1))
-        for time, frame in frames:
-            file.write(struct.pack("<IIII", time // 10**9, time % 10**9, len(frame), len(frame)))
+        for when, frame in frames:
+            file.write(struct.pack("<IIII", when // 10**9, when % 10**9, len(frame), len(frame)))
             file.write(frame)
 
 
@@ -89,11 +89,11 @@ def pings():
 
 def messages():
     """Time, frame; the reports that are expected, in their order."""
-    ms, end, frames, time = 10**6, 0x8000, [], 0
+    ms, end, frames, now = 10**6, 0x8000, [], 0
     def add(frame, wait=1):
-        nonlocal time
-        time += wait * ms
-        frames.append((time, frame))
+        nonlocal now
+        now += wait * ms
+        frames.append((now, frame))
     add(slmp(1, 0, 100))                       # two messages with frames between each other's
     add(slmp(2, 0, 50))
     add(slmp(1, 0, 100))
@@ -161,6 +161,25 @@ def flows(host, count):
             assert got == [10, 1400, 8000], f"flow {number}, round {round_}: {got}"
 
 
+def ask_pings(host, count, size):
+    """Sends pings and waits for each answer, however late it is: ping(8) stops two round trips
+    after the last one was sent."""
+    left = set(range(count))
+    sent = 0
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as icmp:
+        icmp.settimeout(60)
+        while left:
+            # never more on their way than the socket has room for
+            while sent < count and sent - (count - len(left)) < 16:
+                icmp.sendto(ping(sent, size), (host, 0))
+                sent += 1
+            answer = icmp.recv(10000)[20:]
+            number = struct.unpack("!H", answer[6:8])[0]
+            if answer[0] == 0 and answer[4:6] == b"\x12\x34":
+                assert answer == ping(number, size, 0), f"answer {number}: {answer.hex()}"
+                left.remove(number)  # a second one is an error, too
+
+
 def flood(host, count):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         for number in range(count):
@@ -202,6 +221,8 @@ def main():
         ask(which)
     elif what == "flows":
         flows(which, int(sys.argv[3]))
+    elif what == "pings":
+        ask_pings(which, int(sys.argv[3]), int(sys.argv[4]))
     elif what == "flood":
         flood(which, int(sys.argv[3]))
     elif what == "ask-one":

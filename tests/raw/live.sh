@@ -13,7 +13,7 @@ pair mtu 1500
 # Only the handlers answer; ARP is the kernel's.
 begin --image "$icmp" --rules icmp-echo
 for size in 0 1 16 56 1416 1472; do
-    pings -c 20 -i 0.002 -s $size
+    pings 20 $size
 done
 end TERM
 has "$work/counts" "frames 120: answered 120, kept 0, passed on 0"
@@ -22,7 +22,7 @@ has "$work/counts" "before they were read 0"
 
 # Killed: the interface is clean, and the kernel answers.
 begin --image "$icmp" --rules icmp-echo --mode skb
-pings -c 20 -i 0.002
+pings 20
 has "$work/log" "skb"
 ip -n "$tag-b" link show veth | grep -q xdp || fail "no program is there"
 if b "$pinwheel" raw run --iface veth --image "$icmp" --rules icmp-echo 2> "$work/second"; then
@@ -36,7 +36,7 @@ for _ in $(seq 100); do
     sleep 0.05
 done
 ! ip -n "$tag-b" link show veth | grep -q xdp || fail "the program is still there"
-pings -c 5 -i 0.01
+pings 5
 b sh -c 'echo 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all'
 
 # Datagrams are answered while a connection goes on.
@@ -55,7 +55,7 @@ has "$work/counts" "frames 6: answered 6"
 # Rules are swapped under traffic, and no ping is lost; wrong rules change nothing.
 printf 'set p { icmp.type = echo }\n' > "$work/rules"
 begin --image "$icmp" --rules "$work/rules"
-a ping -q -W 20 -c 2000 -i 0.001 10.77.0.2 > "$work/ping" &
+a python3 "$here/frames.py" pings 10.77.0.2 20000 56 &
 pinger=$!
 for round in 1 2 3 4 5 6 7 8; do
     printf 'set other%d { udp.dport = %d }\nset p { icmp.type = echo }\n' $round $round \
@@ -68,8 +68,7 @@ for round in 1 2 3 4 5 6 7 8; do
 done
 echo wrong > "$work/rules"
 kill -HUP "$running"
-wait $pinger || fail "pings under rules that are swapped: $(cat "$work/ping")"
-has "$work/ping" "2000 received, 0% packet loss"
+wait $pinger || fail "pings under rules that are swapped"
 end TERM
 has "$work/log" "the rules before stay"
 
@@ -78,13 +77,13 @@ b sh -c 'echo 0 > /proc/sys/net/ipv4/icmp_echo_ignore_all'
 printf 'set big context echo { icmp.type = echo; ip.length = 500..2000 }\n%s\n' \
     'set small context pass priority 1 { icmp.type = echo }' > "$work/rules"
 begin --rules "$work/rules" --context "echo=$icmp" --context "pass=$count:pass,priority=1"
-pings -c 10 -i 0.002 -s 1000
-a ping -q -c 10 -i 0.002 -W 1 10.77.0.2 > "$work/ping" || true
+pings 10 1000
+a ping -q -c 10 -i 0.05 -W 1 10.77.0.2 > "$work/ping" || true
 has "$work/ping" "10 packets transmitted, 5 received"
 # the interface goes down and comes back; then it is gone
 ip -n "$tag-b" link set veth down
 ip -n "$tag-b" link set veth up
-pings -c 10 -i 0.002 -s 1000
+pings 10 1000
 ip -n "$tag-b" link del veth
 for _ in $(seq 600); do
     kill -0 "$running" 2> /dev/null || break

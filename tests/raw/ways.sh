@@ -15,7 +15,7 @@ pair numtxqueues 4 numrxqueues 4 mtu 9000
 begin --image "$icmp" --rules icmp-echo
 has "$work/log" "4 queues, native, copy, in pieces"
 for size in 56 1472 3456 3500 4000 8100 8972; do
-    pings -c 10 -i 0.002 -s $size -M "do"
+    pings 10 $size
 done
 end TERM
 has "$work/counts" "frames 70: answered 70"
@@ -37,14 +37,14 @@ asleep()
 begin --image "$icmp" --rules icmp-echo --mode native
 has "$work/log" "native"
 until_true asleep
-pings -c 3 -i 0.01
+pings 3
 end TERM
 begin --image "$icmp" --rules icmp-echo --mode skb --spin
 has "$work/log" "skb, copy"
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     ! asleep || fail "it sleeps although it is to spin"
 done
-pings -c 3 -i 0.01 -s 8972
+pings 3 8972
 end TERM
 
 # The default route: slow mode, no ARP, no ssh, also by a reload, unless the user says yes.
@@ -52,12 +52,12 @@ ip -n "$tag-b" route add default via 10.77.0.1
 printf 'set p { icmp.type = echo }\n' > "$work/rules"
 begin --image "$icmp" --rules "$work/rules"
 has "$work/log" "skb"
-pings -c 3 -i 0.01
+pings 3
 printf 'set a { arp }\nset p { icmp.type = echo }\n' > "$work/rules"
 kill -HUP "$running"
 until_true grep -q "the rules before stay" "$work/log"
 has "$work/log" "take ARP from it"
-pings -c 3 -i 0.01
+pings 3
 end TERM
 refused "take ARP from it" --image "$icmp" --rules all
 refused "--mode skb, or --yes" --image "$icmp" --rules icmp-echo --mode native
@@ -74,15 +74,14 @@ b sh -c 'echo 0 > /proc/sys/net/ipv4/icmp_echo_ignore_all'
 begin --image "$icmp" --rules icmp-echo --by packet
 has "$work/log" "packet socket"
 for size in 0 56 1472 8972; do
-    pings -c 10 -i 0.002 -s $size
-    has "$work/ping" "10 packets transmitted, 10 received, 0%"
+    pings 10 $size
 done
 printf 'set p { icmp.type = echo }\n' > "$work/rules"
 end TERM
 has "$work/counts" "frames 40: answered 40"
 has "$work/counts" "before they were read 0"
 begin --image "$icmp" --rules icmp-echo --by packet --observe
-pings -c 10 -i 0.002
+a ping -q -c 10 -i 0.01 -W 20 10.77.0.2 > "$work/ping" || fail "observe"
 has "$work/ping" " duplicates"
 end KILL
 # killed: the kernel has the frames
@@ -99,10 +98,10 @@ for kind in Eff Prm Inh Bnd Amb; do
     has "/proc/$running/status" "Cap$kind:	0000000000000000"
 done
 has "/proc/$running/status" "NoNewPrivs:	1"
-pings -c 10 -i 0.002
+pings 10
 kill -HUP "$running"
 until_true grep -q "the rules stay" "$work/log"
-pings -c 10 -i 0.002 -s 8000
+pings 10 8000
 end TERM
 has "$work/counts" "frames 20: answered 20"
 has "$work/counts" "before they were read 0"
