@@ -50,7 +50,8 @@ def run(page, number, script, folder, environment):
 def make_cc(folder, compiler, flags):
     path = os.path.join(folder, "cc")
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\nexec {compiler} {flags} "$@"\n')
+        # without this folder: ccache looks in PATH for the compiler of its own name
+        file.write(f'#!/bin/sh\nPATH=${{PATH#{folder}:}} exec {compiler} {flags} "$@"\n')
     os.chmod(path, 0o755)
 
 

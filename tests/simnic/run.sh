@@ -457,7 +457,7 @@ refused() {
     # Memory of the job of an older version: the same name, another number.
     old=$(mktemp)
     { printf '\0pwsim03'; head -c 4096 /dev/zero; } > "$old"
-    refuses "shares memory of version 03, and this program's library is of version 04" 1 "$pinwheel" run \
+    refuses "shares memory of version 03, and this program's library is of version" 1 "$pinwheel" run \
         --env PINWHEEL_FABRIC=sim --env "PINWHEEL_SIM=$old" "$programs/simnic_scenes" oneself
     rm -f "$old"
     refuses "is longer than a packet of the simulated network" 1 env PINWHEEL_PACKET_SIZE=8192 \
