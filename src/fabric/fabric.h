@@ -266,6 +266,13 @@ struct fabric_report {
 struct fabric_hpus {
     unsigned count, clock_mhz;
     uint64_t native, look, dma_latency;
+    bool profiled; /* spent() is to be told where RV32 code spends its cycles */
+};
+
+/* A place in RV32 code; file NULL: its line is not known. */
+struct fabric_place {
+    const char *handler, *function, *file;
+    int line;
 };
 
 /* Virtual time, of a home that has it: nothing happens but in these functions and in poll(), under
@@ -324,6 +331,8 @@ struct fabric_time {
     void (*compute)(uint64_t ps);
     void (*hpus)(struct fabric *, struct fabric_hpus *);
     void (*took)(struct fabric *, const struct fabric_took *);
+    /* Gives the cycles and the instructions of a place, two numbers for the caller to add to. */
+    uint64_t *(*spent)(struct fabric *, const struct fabric_place *);
     /* begins() is told that a call begins now; lead() is how much sooner what happens now would,
      * with one HPU more. Both are for the report of what limits a job. */
     void (*begins)(struct fabric *, const struct fabric_begins *);

@@ -94,7 +94,9 @@ struct hpu_device {
     uint32_t stack_size;                        /* of device code */
     int64_t budget;                             /* cycles between two suspensions */
     bool timed;                                 /* its time is virtual (sched_virtual.c) */
-    struct hpu_core *cores[PTL_NUM_HPUS];       /* by slot, made when first needed */
+    const struct hpu_device_rows *rows;   /* whoever wants to know where cycles go; NULL: nobody */
+    struct hpu_device_seen *seen;         /* what that has given (device_profile.c) */
+    struct hpu_core *cores[PTL_NUM_HPUS]; /* by slot, made when first needed */
 };
 
 /* A core, and the state of the call that it runs. */

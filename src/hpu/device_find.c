@@ -5,6 +5,7 @@
  * leads to the image. That is read and decoded when the first of its handlers is looked for.
  */
 #include "hpu/device.h"
+#include "hpu/device_profile.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -307,5 +308,6 @@ void hpu_device_destroy(struct hpu_device *t)
     for (int i = 0; i < PTL_NUM_HPUS; i++) {
         free(t->cores[i]);
     }
+    hpu_device_forget(t);
     free(t);
 }

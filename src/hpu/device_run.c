@@ -10,6 +10,7 @@
 
 #include "base/branch.h"
 #include "base/log.h"
+#include "hpu/device_profile.h"
 #include "hpu/refuse.h"
 #include "hpu/sched.h"
 
@@ -343,9 +344,10 @@ int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code)
     c->rearmed = 0;
     c->users = 0;
     c->rv32.ecall_context = exec;
-    const struct rv32_result *r = observer != NULL
-                                      ? observer->run(observer->context, &c->rv32, &call)
-                                      : rv32_core_call(&c->rv32, &call);
+    const struct rv32_result *r =
+        observer != NULL             ? observer->run(observer->context, &c->rv32, &call)
+        : code->device->rows != NULL ? hpu_device_profile(code, &c->rv32, &call)
+                                     : rv32_core_call(&c->rv32, &call);
     exec->core_cycles += r->cycles;
     if (r->end != RV32_RETURNED) {
         end_run(exec, r);

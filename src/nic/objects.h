@@ -22,7 +22,7 @@
 #include "base/options.h"
 #include "base/table.h"
 #include "fabric/fabric.h"
-#include "hpu/device.h"
+#include "hpu/device_profile.h"
 #include "hpu/exec.h"
 #include "hpu/memory.h"
 #include "hpu/sched.h"
@@ -373,8 +373,9 @@ struct nic {
     int64_t (*now)(void);    /* time in nanoseconds, by which peers are given up and timers tick */
     /* asks for a call of timers_advance() at `due` */
     void (*wake_at)(struct nic *nic, int64_t due);
-    int64_t wake_due;               /* in virtual time: when it will be; -1: nobody waits for it */
-    struct hpu_sched_time hpu_time; /* likewise: that of `sched` */
+    int64_t wake_due;                /* in virtual time: when it will be; -1: nobody waits for it */
+    struct hpu_sched_time hpu_time;  /* likewise: that of `sched` */
+    struct hpu_device_rows hpu_rows; /* likewise: of `device`, if its cycles are looked into */
     unsigned unlocked; /* threads that run handlers or copy, and have released the lock meanwhile */
     unsigned handling; /* those among them that run handlers */
 

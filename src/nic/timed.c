@@ -8,6 +8,7 @@
 
 #include "base/sys.h"
 #include "hpu/device.h"
+#include "hpu/device_profile.h"
 #include "hpu/exec.h"
 #include "nic/progress.h"
 #include "nic/spin_calls.h"
@@ -169,6 +170,13 @@ static uint64_t lead(void *arg)
     return nic->time->lead(nic->fabric);
 }
 
+static uint64_t *spent(void *arg, const struct hpu_code_place *p)
+{
+    struct nic *nic = arg;
+    struct fabric_place place = {p->handler, p->function, p->file, p->line};
+    return nic->time->spent(nic->fabric, &place);
+}
+
 struct hpu_sched *timed_hpus(struct nic *nic)
 {
     struct fabric_hpus hpus;
@@ -186,6 +194,10 @@ struct hpu_sched *timed_hpus(struct nic *nic)
                                             .begins = begins,
                                             .lead = lead};
     nic->stats->hpus = hpus.count;
+    if (hpus.profiled && nic->device != NULL) {
+        nic->hpu_rows = (struct hpu_device_rows){spent, nic};
+        nic->device->rows = &nic->hpu_rows;
+    }
     return hpu_sched_create_virtual(nic->hpus, hpus.count, &nic->hpu_time, &nic_sched_ops, nic);
 }
 

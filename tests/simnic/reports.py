@@ -182,6 +182,35 @@ def phases():
                             for line in said.splitlines()))
 
 
+def profile():
+    """Cycles by source line: all those that statistics count, and a run that is looked into so takes
+    the same time. The first line of hello_capitals.c that is one of a loop has most of them."""
+    program = f"{examples}/hello_handler"
+    if os.path.exists(f"{program}_hello_capitals.elf"):
+        os.environ["PINWHEEL_HPU"] = "rv32"
+        out = sim("-n", 2, "--json", "--stats=json", "--profile", program).stdout
+        begin = out.index('{"ranks"')
+        found, end = json.JSONDecoder().raw_decode(out[begin:])
+        counted = json.loads(out[begin + end:])
+        plain = json.loads("".join(sim("-n", 2, "--json", program).stdout.partition('{"ranks"')[1:]))
+        same("time", plain["time_ps"], found["time_ps"])
+        spent = {}
+        for row in found["profile"]:
+            spent[row["handler"]] = spent.get(row["handler"], 0) + row["cycles"]
+        same("cycles", {h["name"]: h["cycles"] for h in counted["sum"]["handlers"]}, spent)
+        first = found["profile"][0]
+        same("order", sorted((row["cycles"] for row in found["profile"]), reverse=True),
+             [row["cycles"] for row in found["profile"]])
+        # 64,000 bytes: each has its turn of the loop.
+        same("line", ("capitals", True, True), (first["function"], first["instructions"] >= 64000,
+                                                first["file"].endswith("hello_capitals.c")))
+        said = sim("-n", 2, "--profile", program).stderr
+        same("table", True, f"hello_capitals.c:{first['line']}\n" in said)
+        del os.environ["PINWHEEL_HPU"]
+    said = sim("-n", 2, "--profile", f"{programs}/simnic_burst", 8).stderr
+    same("native code", True, "no handler of RV32 code ran" in said)
+
+
 def compare():
     """What differs between two runs: a rank that computes where it slept; another machine."""
     with tempfile.TemporaryDirectory() as folder:
@@ -339,5 +368,5 @@ def figures():
     same("list", 7, len(reproduce("--list", status=0).stdout.splitlines()))
 
 
-{name: f for name, f in globals().items() if name in ("stats", "limit", "hosts", "timeline", "figures", "sweep", "phases", "compare")}[case]()
+{name: f for name, f in globals().items() if name in ("stats", "limit", "hosts", "timeline", "figures", "sweep", "phases", "compare", "profile")}[case]()
 sys.exit(wrong != 0)

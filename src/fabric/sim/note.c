@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct sim_counts *counts(const struct sim_fabric *f)
@@ -157,4 +158,24 @@ void note_handler(struct sim_fabric *f, const struct fabric_took *t)
         h->wait = t->waited > h->wait ? t->waited : h->wait;
         waited(&c->hpu_queue, t->waited, t->waited != 0 ? t->waiting : 0);
     }
+}
+
+uint64_t *note_spent(struct sim_clock *c, const struct fabric_place *p)
+{
+    struct sim_spent *rows = sim_spent_of(c->segment, sim_host(c->segment, c->rank));
+    struct sim_spent is = {.line = p->file != NULL ? (uint32_t)p->line : 0, .used = 1};
+    snprintf(is.handler, sizeof(is.handler), "%s", p->handler);
+    snprintf(is.function, sizeof(is.function), "%s", p->function);
+    snprintf(is.file, sizeof(is.file), "%s", p->file != NULL ? p->file : "");
+    unsigned i = 0;
+    while (i < SIM_SPENT - 1 && rows[i].used != 0 && !sim_spent_same(&rows[i], &is)) {
+        i++;
+    }
+    if (i == SIM_SPENT - 1) {
+        is = (struct sim_spent){.handler = "(others)", .used = 1};
+    }
+    if (rows[i].used == 0) {
+        rows[i] = is;
+    }
+    return &rows[i].cycles;
 }

@@ -22,6 +22,9 @@ void note_phase(struct sim_clock *c, uint32_t phase, uint64_t began);
  * that has arrived, and is ready at a time. */
 void note_packet_out(struct sim_fabric *f, const struct sim_packet *p, uint64_t taken);
 void note_packet_in(struct sim_fabric *f, const struct sim_packet *p, uint64_t ready);
+/* note_spent() gives the row of a place of RV32 code, of its rank; the last row has all that find
+ * none. */
+uint64_t *note_spent(struct sim_clock *c, const struct fabric_place *p);
 /* note_handler() counts that an HPU was taken. */
 void note_handler(struct sim_fabric *f, const struct fabric_took *t);
 

@@ -136,6 +136,15 @@ struct sim_span {
     uint16_t what, hpu;
 };
 
+/* What RV32 code of a rank has spent at a place: file "": its line is not known. The program adds
+ * to both numbers while its handlers run; nothing seals them, and nothing but a report has them. */
+enum { SIM_SPENT = 2048 }; /* places of a rank; the last one: all that have none of their own */
+struct sim_spent {
+    char handler[SIM_NAME], function[64], file[80];
+    uint32_t line, used;
+    uint64_t cycles, instructions;
+};
+
 struct sim_counts {
     uint64_t messages, packets, bytes; /* sent */
     uint64_t host, memory;             /* ps that calls and declared compute took; that host memory
@@ -241,10 +250,11 @@ struct sim_segment {
     uint32_t packet;       /* bytes of the longest payload of a packet */
     uint64_t lookahead;
     struct sim_machine machine;
+    uint32_t profiled; /* there is a struct sim_spent[SIM_SPENT] for each rank */
     uint32_t debugged; /* 1 and the rank that a debugger is to attach to; 0: none is */
     uint64_t spans;    /* room for spans of a rank; 0: none are noted */
-    uint64_t board_at, ranks_at, spans_at; /* in bytes from here; pages begin there */
-    struct sim_address address[];          /* by place, as of when the present turns began */
+    uint64_t board_at, ranks_at, spans_at, spent_at; /* in bytes from here; pages begin there */
+    struct sim_address address[]; /* by place, as of when the present turns began */
 };
 
 /* Who may run. */
@@ -299,6 +309,23 @@ static inline uint64_t sim_spans_bytes(const struct sim_segment *s)
 static inline struct sim_span *sim_spans_of(const struct sim_segment *s, uint32_t rank)
 {
     return (struct sim_span *)((uintptr_t)s + s->spans_at + rank * sim_spans_bytes(s));
+}
+
+static inline uint64_t sim_spent_bytes(const struct sim_segment *s)
+{
+    return s->profiled == 0
+               ? 0
+               : (SIM_SPENT * sizeof(struct sim_spent) + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE;
+}
+static inline struct sim_spent *sim_spent_of(const struct sim_segment *s, uint32_t rank)
+{
+    return (struct sim_spent *)((uintptr_t)s + s->spent_at + rank * sim_spent_bytes(s));
+}
+static inline bool sim_spent_same(const struct sim_spent *a, const struct sim_spent *b)
+{
+    return a->line == b->line && __builtin_strcmp(a->handler, b->handler) == 0 &&
+           __builtin_strcmp(a->function, b->function) == 0 &&
+           __builtin_strcmp(a->file, b->file) == 0;
 }
 
 /* sim_start() lets a rank run that is to run next; sim_next() does so with the next one of the

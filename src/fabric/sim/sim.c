@@ -401,7 +401,8 @@ static void sim_hpus(struct fabric *fabric, struct fabric_hpus *hpus)
 {
     struct sim_fabric *f = sim_of(fabric);
     const struct sim_machine *m = sim_machine(f->clock);
-    *hpus = (struct fabric_hpus){m->hpus, m->clock_mhz, m->handler, m->look, m->dma};
+    *hpus = (struct fabric_hpus){m->hpus, m->clock_mhz, m->handler,
+                                 m->look, m->dma,       f->clock->segment->profiled != 0};
 }
 
 static void sim_took(struct fabric *fabric, const struct fabric_took *t)
@@ -409,6 +410,11 @@ static void sim_took(struct fabric *fabric, const struct fabric_took *t)
     struct sim_fabric *f = sim_of(fabric);
     note_handler(f, t);
     lead_ends(f, t);
+}
+
+static uint64_t *sim_spent(struct fabric *fabric, const struct fabric_place *p)
+{
+    return note_spent(sim_of(fabric)->clock, p);
 }
 
 static void sim_begins(struct fabric *fabric, const struct fabric_begins *b)
@@ -434,6 +440,7 @@ static const struct fabric_time sim_time = {.nid = sim_nid,
                                             .compute = sim_compute,
                                             .hpus = sim_hpus,
                                             .took = sim_took,
+                                            .spent = sim_spent,
                                             .begins = sim_begins,
                                             .lead = sim_lead,
                                             .dma = sim_dma,

@@ -66,8 +66,8 @@ static bool follows(struct reader *r, char c)
     return is;
 }
 
-/* Reads a string; of escapes only those of a quote and of themselves are resolved: strings only tell
- * names apart. */
+/* Reads a string; of escapes only those of a quote and of themselves are resolved: strings only
+ * tell names apart. */
 static bool read_text(struct reader *r, char text[TEXT])
 {
     size_t n = 0;

@@ -21,6 +21,7 @@ struct coordinator_setup {
     struct net_config net;
     struct fault_plan faults;
     bool direct, label; /* ranks write to our output themselves; else: each line has a label */
+    bool profile;       /* it is noted where RV32 code spends its cycles */
     bool debugged;      /* `debug` is a rank for which a debugger is waited for */
     uint32_t debug;
     uint64_t spans; /* of each rank, for which there is to be room; 0: none are noted */
@@ -41,6 +42,7 @@ struct coordinator_result {
     uint32_t outside, outside_rank; /* places whose processes went on for what came from outside of
                                      * the job; the first one's rank */
     char outside_of[32];            /* what that was */
+    struct sim_hot *hot;            /* if --profile asks for it: for hot_free(); NULL: no memory */
     struct sim_spans *spans;        /* if they were asked for: for spans_free(); NULL: no memory */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The beginning and the end of a simulated job: memory, network, thread, and what it came to. */
 #include "base/sys.h"
+#include "hot.h"
 #include "shared.h"
 #include "spans.h"
 #include "stats.h"
@@ -36,11 +37,13 @@ static bool make_segment(struct coordinator *c)
                               .lookahead = 2 * c->setup.net.cable + c->setup.net.hop,
                               .machine = c->setup.machine,
                               .debugged = c->setup.debugged ? c->setup.debug + 1 : 0,
+                              .profiled = c->setup.profile,
                               .spans = c->setup.spans};
     s->board_at = pages(sizeof(*s) + places * sizeof(s->address[0]));
     s->ranks_at = s->board_at + pages(sizeof(struct sim_board) + 2 * places * sizeof(uint32_t));
     s->spans_at = s->ranks_at + places * sizeof(struct sim_rank);
-    s->size = s->spans_at + s->ranks * sim_spans_bytes(s);
+    s->spent_at = s->spans_at + s->ranks * sim_spans_bytes(s);
+    s->size = s->spent_at + s->ranks * sim_spent_bytes(s);
     c->used = s->ranks;
     c->fd = memfd_create("pinwheel-sim", MFD_CLOEXEC);
     if (c->fd < 0 || ftruncate(c->fd, (off_t)s->size) != 0) {
@@ -272,6 +275,7 @@ void coordinator_end(struct coordinator *c, struct coordinator_result *result)
     }
     sum_up(c);
     c->result.stats = stats_take(c);
+    c->result.hot = c->setup.profile ? hot_take(c) : NULL;
     c->result.spans = c->setup.spans != 0 ? spans_take(c) : NULL;
     *result = c->result;
     free_coordinator(c);

@@ -3,6 +3,7 @@
 #include "boot/pmi_server.h"
 #include "compare.h"
 #include "coordinator.h"
+#include "hot.h"
 #include "outputs.h"
 #include "pinwheel/commands.h"
 #include "pinwheel/launch/launch.h"
@@ -140,6 +141,9 @@ static const struct args_option sim_options[] = {
     {"--stats", "[=json|F.json]",
      "what was taken, by rank: a table, or JSON on standard output or in a file",
      .take = take_stats},
+    {"--profile", NULL,
+     "say where handlers of RV32 code spent their cycles, by function and source line", ARGS_FLAG,
+     AT(setup.profile)},
     {"--timeline", "F.svg", "draw who took what when, up to 64 ranks, with the data in F.csv",
      ARGS_TEXT, AT(timeline)},
     {"--trace", "F.json", "write that for Perfetto", ARGS_TEXT, AT(trace)},
@@ -156,11 +160,16 @@ static void print_json(const struct sim *s, const struct coordinator_result *r)
            ",\n \"egress\": {\"rank\": %u, \"busy_ps\": %" PRIu64
            "}, \"dma\": {\"rank\": %u, \"busy_ps\": %" PRIu64
            "}, \"hpus\": {\"rank\": %u, \"busy_ps\": %" PRIu64 ", \"count\": %u}, \"channel\": "
-           "{\"number\": %u, \"busy_ps\": %" PRIu64 "}, \"stuck\": %s, \"reproducible\": %s}\n",
+           "{\"number\": %u, \"busy_ps\": %" PRIu64 "}, \"stuck\": %s, \"reproducible\": %s",
            s->launch.size, r->end, r->counts.messages, r->counts.packets, r->counts.bytes,
            r->counts.handlers, r->refused, r->resent, r->egress_rank, r->egress, r->dma_rank,
            r->dma, r->hpus_rank, r->hpus, s->setup.machine.hpus, r->channel_number, r->channel,
            r->stuck ? "true" : "false", r->outside == 0 ? "true" : "false");
+    if (r->hot != NULL) {
+        printf(",\n \"profile\": ");
+        hot_json(r->hot, stdout);
+    }
+    puts("}");
 }
 
 static void print_text(const struct sim *s, const struct coordinator_result *r)
@@ -312,9 +321,16 @@ static int simulate(struct sim *s)
     } else if (!s->quiet && !result.failed) {
         print_text(s, &result);
     }
+    if (s->setup.profile && result.hot == NULL) {
+        fprintf(stderr, "pinwheel sim: no memory for --profile\n");
+        result.failed = true;
+    } else if (result.hot != NULL && !s->json) {
+        hot_print(result.hot, stderr);
+    }
     bool failed = print_stats(s, &result) != 0 || result.failed;
     failed |= write_spans(s, &result) != 0;
     free(result.stats);
+    free(result.hot);
     spans_free(result.spans);
     return failed && status == 0 ? 1 : status;
 }
@@ -348,9 +364,9 @@ static int check_runs(struct args *a, const struct sim *s)
         return args_error(a, "--compare is of two runs, and prints: give two machines to --nic, or "
                              "two values to --sweep, without --svg");
     }
-    if (!one && (s->stats != STATS_NONE || s->setup.spans != 0)) {
-        return args_error(a, "--stats, --timeline and --trace are for one run: leave out --sweep, "
-                             "and give one --nic");
+    if (!one && (s->stats != STATS_NONE || s->setup.spans != 0 || s->setup.profile)) {
+        return args_error(a, "--stats, --profile, --timeline and --trace are for one run: leave "
+                             "out --sweep, and give one --nic");
     }
     if (w->values != 0 && ((strcmp(w->key, "hpus") == 0 && args_given(a, "--hpus")) ||
                            (strcmp(w->key, "handler") == 0 && args_given(a, "--handler")))) {
