@@ -211,6 +211,36 @@ def profile():
     same("native code", True, "no handler of RV32 code ran" in said)
 
 
+def again():
+    """All that is reported is the same, byte by byte, in every run: one rank at a time, two, as many as
+    there are, and with a longer environment."""
+    runs = [("-n", 2, "--handler", "1us", f"{programs}/simnic_burst", 40),
+            ("-n", 2, f"{programs}/simnic_works", 5000, 3000),
+            ("-n", 6, "--nic", "integrated", f"{programs}/simnic_scale", "broadcast", 20000),
+            ("-n", 4, f"{programs}/simnic_lines", "order"),
+            ("-n", 2, f"{examples}/hello_handler")]
+    for run in runs:
+        first = None
+        if os.path.exists(f"{examples}/hello_handler_hello_capitals.elf"):
+            os.environ["PINWHEEL_HPU"] = "rv32" if "hello" in str(run[-1]) else "native"
+        for how in ((), ("-j", 1), ("-j", 2), ()):
+            with tempfile.TemporaryDirectory() as folder:
+                here = os.getcwd()
+                os.chdir(folder)
+                out = sim(*how, "--stats=s.json", "--timeline", "t.svg", "--trace", "t.json",
+                          "--profile", "--json", *run)
+                table = sim(*how, "--stats", "--profile", *run)
+                files = {name: open(name, "rb").read() for name in sorted(os.listdir("."))}
+                os.chdir(here)
+            found = (out.stdout, out.stderr, table.stdout, table.stderr, files)
+            same(f"files of {run}", ["s.json", "t.csv", "t.json", "t.svg"], list(files))
+            first = first or found
+            for what, wanted, is_now in zip(("JSON", "stderr", "output", "tables", "files"), first, found):
+                same(f"{what} of {run} with {how}", True, wanted == is_now)
+            os.environ["MORE"] = os.environ.get("MORE", "") + 100 * "x"
+    del os.environ["MORE"]
+
+
 def compare():
     """What differs between two runs: a rank that computes where it slept; another machine."""
     with tempfile.TemporaryDirectory() as folder:
@@ -368,5 +398,5 @@ def figures():
     same("list", 7, len(reproduce("--list", status=0).stdout.splitlines()))
 
 
-{name: f for name, f in globals().items() if name in ("stats", "limit", "hosts", "timeline", "figures", "sweep", "phases", "compare", "profile")}[case]()
+{name: f for name, f in globals().items() if name in ("stats", "limit", "hosts", "timeline", "figures", "sweep", "phases", "compare", "profile", "again")}[case]()
 sys.exit(wrong != 0)

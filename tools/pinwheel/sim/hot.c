@@ -98,7 +98,8 @@ static void print_rows(const struct sim_spent *row, size_t count, uint64_t all, 
         const struct sim_spent *r = &row[i];
         char line[96] = "";
         if (lines && r->file[0] != '\0') {
-            snprintf(line, sizeof(line), "%s:%" PRIu32, r->file, r->line);
+            const char *name = strrchr(r->file, '/'); /* with its folder, in JSON */
+            snprintf(line, sizeof(line), "%s:%" PRIu32, name != NULL ? name + 1 : r->file, r->line);
         }
         fprintf(to, "%14" PRIu64 " %6.1f %14" PRIu64 "  %-28s %-28s %s\n", r->cycles,
                 all != 0 ? 100 * (double)r->cycles / (double)all : 0, r->instructions, r->handler,

@@ -295,6 +295,13 @@ static uint64_t time_of(const struct coordinator *c, uint32_t place)
     return at >= r->now && at <= r->until ? at : r->now;
 }
 
+static void sooner(struct due *first, uint64_t time, uint32_t rank)
+{
+    if (time < first->time || (time == first->time && rank < first->rank)) {
+        *first = (struct due){time, rank};
+    }
+}
+
 /* While a rank holds the others up, shows what is before all that can still come: also what that
  * one has written at the time at which it is. */
 static void show_meanwhile(struct coordinator *c)
@@ -302,6 +309,10 @@ static void show_meanwhile(struct coordinator *c)
     struct due first;
     turns_first(c, &first);
     first.rank = places(c) > c->setup.ranks ? 0 : first.rank;
+    for (uint32_t i = 0; i < c->back.count; i++) { /* these have no item in the heap yet */
+        uint32_t place = c->back.rank[i];
+        sooner(&first, turns_next(c, place), sim_host(&c->layout, place));
+    }
     for (uint32_t i = 0; i < c->out.count; i++) {
         uint32_t place = c->out.rank[i], host = sim_host(&c->layout, place);
         uint64_t time = time_of(c, place);
@@ -309,16 +320,14 @@ static void show_meanwhile(struct coordinator *c)
         if (turn_of(c, place) == SIM_RUN && time == time_of(c, place)) {
             lines_stamp(c->lines, host, time);
         }
-        if (time < first.time || (time == first.time && host < first.rank)) {
-            first = (struct due){time, host};
-        }
+        sooner(&first, time, host);
     }
     lines_print(c->lines, first.time, first.rank, &c->stop);
 }
 
 bool turns_await(struct coordinator *c)
 {
-    int64_t since = clock_ns();
+    int64_t since = clock_ns(), shown = since;
     bool told = false;
     c->back.count = 0;
     start_given(c);
@@ -345,9 +354,10 @@ bool turns_await(struct coordinator *c)
         }
         if (clock_ns() - since > WAKE_NS) {
             wake_all(c);
-            if (c->lines != NULL) {
-                show_meanwhile(c);
-            }
+        }
+        if (c->lines != NULL && clock_ns() - shown > WAKE_NS) {
+            shown = clock_ns();
+            show_meanwhile(c);
         }
         int seconds = patience(c, c->out.rank[0]);
         if (!told && clock_ns() - since > (int64_t)seconds * 1000000000) {
