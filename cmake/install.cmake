@@ -12,7 +12,7 @@ install(CODE "
     set(CMAKE_INSTALL_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
     set(CMAKE_INSTALL_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
     set(PROJECT_VERSION \"${PROJECT_VERSION}\")
-    foreach(package portals pinwheel pinwheel-firehose pinwheel-rma)
+    foreach(package portals pinwheel pinwheel-firehose pinwheel-raw pinwheel-rma)
         set(file \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig/\${package}.pc\")
         message(STATUS \"Installing: \$ENV{DESTDIR}\${file}\")
         configure_file(\"${PROJECT_SOURCE_DIR}/cmake/\${package}.pc.in\" \"\$ENV{DESTDIR}\${file}\"

@@ -115,6 +115,9 @@ static int run(struct raw_context *c)
     hpu->exec_take(exec); /* the pool has a context for each thread, and this is the one */
     int result = hpu->exec_run(exec);
     while (result == HPU_WAIT) {
+        if (c->waits != NULL) {
+            c->waits(c->waits_for);
+        }
         int64_t now = cpu_ns();
         begun = begun != 0 ? begun : now;
         if (budget != 0 && now - begun > budget) {
@@ -199,6 +202,15 @@ static void run_completion(struct raw_context *c, struct raw_message *m, bool ag
     }
     *(aged ? &c->counts.aged : &c->counts.ended) += 1;
     raw_message_end(c, m);
+}
+
+void raw_context_host(struct raw_context *c, void *memory, size_t length,
+                      void (*waits)(void *owner), void *owner)
+{
+    c->exec->env.host_base = memory;
+    c->exec->env.host_length = length;
+    c->waits = waits;
+    c->waits_for = owner;
 }
 
 void raw_context_frame(struct raw_context *c, struct raw_source *source,

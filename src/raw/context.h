@@ -72,6 +72,8 @@ struct raw_context {
     struct raw_message *table;
     struct list ages;
     unsigned unfinished;
+    void (*waits)(void *owner); /* raw_context_host() */
+    void *waits_for;
     /* the frame whose handler runs */
     struct raw_source *source;
     const struct raw_frame *frame;
@@ -85,6 +87,11 @@ struct raw_context {
 int raw_context_open(struct raw_context *c, const struct raw_context_options *options,
                      char error[RAW_ERROR]);
 void raw_context_close(struct raw_context *c);
+
+/* raw_context_host() gives handlers memory of the host (PTL_HANDLER_HOST_MEM), before the first
+ * frame. `waits` is called whenever a handler yields, and may tell the host of requests there. */
+void raw_context_host(struct raw_context *c, void *memory, size_t length,
+                      void (*waits)(void *owner), void *owner);
 
 /* raw_context_frame() runs the handlers of a frame, and ends it. */
 void raw_context_frame(struct raw_context *c, struct raw_source *source,

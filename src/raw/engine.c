@@ -75,6 +75,18 @@ static int turn_of(struct raw_engine *e, unsigned c)
     return n;
 }
 
+/* The clock is asked only if there is something that could be too old. */
+static void age(struct raw_engine *e)
+{
+    uint64_t now = 0;
+    for (unsigned c = 0; c < e->count; c++) {
+        if (e->context[c].unfinished > 0) {
+            now = now != 0 ? now : e->source->ops->now(e->source);
+            raw_context_age(&e->context[c], e->source, now, false);
+        }
+    }
+}
+
 int raw_engine_turn(struct raw_engine *e)
 {
     int total = 0, over = 0;
@@ -89,10 +101,7 @@ int raw_engine_turn(struct raw_engine *e)
     if (total > 0) {
         e->source->ops->flush(e->source);
     }
-    uint64_t now = e->source->ops->now(e->source);
-    for (unsigned c = 0; c < e->count; c++) {
-        raw_context_age(&e->context[c], e->source, now, false);
-    }
+    age(e);
     return total == 0 && over == (int)e->count ? -ENODATA : total;
 }
 

@@ -14,7 +14,7 @@ first=$!
 cmake --install "$build" --prefix "$work/other" >/dev/null
 wait "$first"
 for p in prefix other; do
-    for f in portals pinwheel pinwheel-firehose pinwheel-rma; do
+    for f in portals pinwheel pinwheel-firehose pinwheel-raw pinwheel-rma; do
         grep -qx "prefix=$work/$p" "$work/$p/lib/pkgconfig/$f.pc" ||
             { echo "$f.pc in $work/$p: $(head -1 "$work/$p/lib/pkgconfig/$f.pc")"; exit 1; }
     done
@@ -26,6 +26,7 @@ for f in include/portals4.h include/spin.h include/spin_handler.h include/spin_q
          lib/pkgconfig/pinwheel-firehose.pc share/man/man7/pinwheel_firehose.7 \
          include/pinwheel_rma.h lib/libpinwheel-rma.so lib/pkgconfig/pinwheel-rma.pc \
          share/man/man7/pinwheel_rma.7 \
+         include/pinwheel_raw.h lib/libpinwheel-raw.so share/man/man7/pinwheel_raw.7 \
          lib/libportals.so lib/pkgconfig/portals.pc lib/pkgconfig/pinwheel.pc bin/pinwheel \
          share/man/man3/PtlPut.3 share/man/man7/portals4.7 \
          share/pinwheel/examples/graph.c share/pinwheel/handlers/graph.c; do
@@ -46,6 +47,14 @@ $cc ${CFLAGS-} "$source/tests/install/user.c" -o "$work/user" \
 $cc ${CFLAGS-} "$source/tests/firehose/names.c" "$source/tests/firehose/names_other.c" -o "$work/names" \
     $(pkg-config --cflags --libs pinwheel-firehose) -Wl,-rpath,"$prefix/lib"
 "$work/names"
+
+# shellcheck disable=SC2046,SC2086
+$cc ${CFLAGS-} -D_GNU_SOURCE "$source/examples/raw/ping_host.c" -o "$work/ping_host" \
+    $(pkg-config --cflags --libs pinwheel-raw) -pthread -Wl,-rpath,"$prefix/lib"
+"$work/ping_host" 2> "$work/text" && exit 1
+grep -q "iface NAME" "$work/text"
+others=$(nm -D --defined-only "$prefix/lib/libpinwheel-raw.so" | awk '{ print $3 }' | grep -v '^pw_raw_' || true)
+[ -z "$others" ] || { echo "libpinwheel-raw.so exports more than pw_raw_*: $others"; exit 1; }
 
 # The first example, as README.md says it.
 # shellcheck disable=SC2046,SC2086

@@ -4,6 +4,7 @@
 
 frames.py make pings FILE     pings, good and bad, and others: a capture file
 frames.py check pings FILE    the answers to them
+frames.py make mixed FILE     of many kinds
 frames.py make messages FILE  frames of messages
 frames.py check messages FILE what handlers/count.c says of them
 frames.py serve|ask ...       datagrams and a connection beside the handlers, see live.sh
@@ -85,6 +86,28 @@ def pings():
     yield eth(0x806, bytes(46)), None
     yield bytes(9019), None
     yield bytes(13), None
+
+
+def tcp(flags, sport, dport, src):
+    return eth(0x800, ip(6, struct.pack("!HHIIBBHHH", sport, dport, 1, 2, 0x50, flags, 512, 0, 0),
+                         src=src))
+
+
+def mixed():
+    """Frames of many kinds that Ethernet carries at an MTU of 9000, for other tools to count."""
+    yield from (f for f, _ in pings() if 14 <= len(f) <= 9014)
+    yield from (f for _, f in messages()[0])
+    for number in range(200):
+        src = f"10.0.0.{number % 12}"
+        udp = struct.pack("!HHHH", 4000 + number, 9000 + 30 * (number % 20), 8 + number, 0)
+        v6 = struct.pack("!IHBB", 6 << 28, 8, 17, 64) + bytes(15) + b"\1" + bytes(15) + b"\2"
+        yield tcp(number % 64, 5000, number, src)
+        yield eth(0x800, ip(17, udp + bytes(number), src=src))
+        yield eth(0x800, ip(1, ping(number, number), src=src), tags=b"\x81\0\0" + bytes([number % 9]))
+        if number % 3 == 0:
+            yield eth(0x86dd, v6 + struct.pack("!HHHH", 1, 2, 8, 0))
+        if number % 7 == 0:
+            yield eth(0x806, bytes.fromhex("0001080006040001") + A + bytes(4) + bytes(6) + bytes(4))
 
 
 def messages():
@@ -213,8 +236,8 @@ def serve(ready):
 def main():
     what, which = (sys.argv + [""])[1:3]
     if what == "make":
-        write_file(sys.argv[3], enumerate(f for f, _ in pings()) if which == "pings"
-                   else messages()[0])
+        write_file(sys.argv[3], messages()[0] if which == "messages" else
+                   enumerate(f for f, _ in pings()) if which == "pings" else enumerate(mixed()))
     elif what == "check":
         (check_pings if which == "pings" else check_messages)(sys.argv[3])
     elif what == "ask":

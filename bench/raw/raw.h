@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of bench_raw: namespaces and servers, clients, the bare echo. */
+#ifndef BENCH_RAW_H
+#define BENCH_RAW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { SUBJECTS = 8, ROUNDS = 101 };
+
+enum protocol { UDP, ICMP };
+
+/* Who answers: on a veth pair of its own, the interface s<number> at 10.88.<number>.2, asked from
+ * c<number> in the other namespace. */
+struct subject {
+    const char *name;
+    enum protocol protocol;
+    int (*echo)(unsigned number); /* answers until it is killed; NULL: exec, or the kernel */
+    const char *handlers;         /* file of the image that `pinwheel raw run` runs */
+    unsigned number;
+    pid_t pid; /* stopped but in its turns; 0: the kernel answers */
+    int fd;    /* the client's socket */
+    double value[ROUNDS];
+};
+
+/* stage.c: two namespaces, this process in that of the clients; -1 with a line on stderr. */
+int stage_open(void);
+int stage_start(struct subject *s, const char *pinwheel, const char *images);
+void stage_resume(const struct subject *s);
+void stage_pause(const struct subject *s);
+void stage_close(struct subject *subjects, unsigned count);
+
+/* client.c. -1: no answer. */
+int client_open(struct subject *s);
+int client_await(struct subject *s);                                     /* until it answers */
+double client_half_us(struct subject *s, unsigned pings, unsigned size); /* median */
+double client_kilo_per_s(struct subject *s, unsigned milliseconds, unsigned size);
+
+/* echo.c */
+int echo_udp(unsigned number);
+int echo_bare(unsigned number);
+
+#endif

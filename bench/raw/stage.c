@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two network namespaces without names, which go with their processes: that of the clients, which
+ * is this process's, and that of the servers, kept by a child. Each subject has a veth pair of its
+ * own, so that several XDP programs can be there at once; all but the one whose turn it is are
+ * stopped.
+ */
+#include "raw/raw.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t keeper;
+
+static void on_core(int core)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    (void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+__attribute__((format(printf, 1, 2))) static int command(const char *format, ...)
+{
+    char line[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line, sizeof(line), format, list);
+    va_end(list);
+    if (system(line) != 0) { /* NOLINT(cert-env33-c): `ip`, with nothing from outside */
+        fprintf(stderr, "bench_raw: %s has failed\n", line);
+        return -1;
+    }
+    return 0;
+}
+
+int stage_open(void)
+{
+    int ready[2];
+    char byte;
+    if (pipe(ready) != 0) {
+        return -1;
+    }
+    keeper = fork();
+    if (keeper == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (unshare(CLONE_NEWNET) == 0 && write(ready[1], "x", 1) == 1) {
+            for (;;) {
+                pause();
+            }
+        }
+        _exit(1);
+    }
+    close(ready[1]);
+    if (keeper < 0 || read(ready[0], &byte, 1) != 1 || unshare(CLONE_NEWNET) != 0) {
+        fprintf(stderr, "bench_raw: network namespaces need CAP_SYS_ADMIN: %s\n", strerror(errno));
+        return -1;
+    }
+    close(ready[0]);
+    on_core(0);
+    return command("ip link set lo up");
+}
+
+static void enter(void)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)keeper);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
+        perror("bench_raw: the servers' namespace");
+        _exit(1);
+    }
+    close(fd);
+}
+
+static void serve(const struct subject *s, const char *pinwheel, const char *images)
+{
+    char iface[16], image[4096];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    enter();
+    on_core(1);
+    if (s->echo != NULL) {
+        _exit(s->echo(s->number));
+    }
+    snprintf(iface, sizeof(iface), "s%u", s->number);
+    snprintf(image, sizeof(image), "%s/%s", images, s->handlers);
+    execl(pinwheel, "pinwheel", "raw", "run", "--iface", iface, "--image", image, "--rules",
+          s->protocol == UDP ? "udp-echo" : "icmp-echo", "--spin", "--quiet", (char *)NULL);
+    perror(pinwheel);
+    _exit(1);
+}
+
+int stage_start(struct subject *s, const char *pinwheel, const char *images)
+{
+    unsigned n = s->number;
+    if (command("ip link add c%u type veth peer name s%u netns %d", n, n, (int)keeper) != 0 ||
+        command("ip addr add 10.88.%u.1/24 dev c%u && ip link set c%u up", n, n, n) != 0 ||
+        command("nsenter -t %d -n sh -c 'ip addr add 10.88.%u.2/24 dev s%u; ip link set s%u up'",
+                (int)keeper, n, n, n) != 0) {
+        return -1;
+    }
+    if (s->echo == NULL && s->handlers == NULL) {
+        s->pid = 0;
+        return 0;
+    }
+    s->pid = fork();
+    if (s->pid == 0) {
+        serve(s, pinwheel, images);
+    }
+    return s->pid > 0 ? 0 : -1;
+}
+
+void stage_resume(const struct subject *s)
+{
+    if (s->pid > 0) {
+        kill(s->pid, SIGCONT);
+    }
+}
+
+void stage_pause(const struct subject *s)
+{
+    if (s->pid > 0) {
+        kill(s->pid, SIGSTOP);
+    }
+}
+
+void stage_close(struct subject *subjects, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (subjects[i].pid > 0) {
+            kill(subjects[i].pid, SIGKILL);
+            waitpid(subjects[i].pid, NULL, 0);
+        }
+    }
+    if (keeper > 0) {
+        kill(keeper, SIGKILL);
+        waitpid(keeper, NULL, 0);
+    }
+}
