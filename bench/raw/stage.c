@@ -99,6 +99,14 @@ static void serve(const struct subject *s, const char *pinwheel, const char *ima
     _exit(1);
 }
 
+/* The kernel answers pings in its own turns only; else it would answer those for a handler that is
+ * not there yet. */
+static void kernel_answers(bool yes)
+{
+    (void)command("nsenter -t %d -n sh -c 'echo %d > /proc/sys/net/ipv4/icmp_echo_ignore_all'",
+                  (int)keeper, yes ? 0 : 1);
+}
+
 int stage_start(struct subject *s, const char *pinwheel, const char *images)
 {
     unsigned n = s->number;
@@ -108,6 +116,7 @@ int stage_start(struct subject *s, const char *pinwheel, const char *images)
                 (int)keeper, n, n, n) != 0) {
         return -1;
     }
+    kernel_answers(s->echo == NULL && s->handlers == NULL);
     if (s->echo == NULL && s->handlers == NULL) {
         s->pid = 0;
         return 0;
@@ -123,6 +132,8 @@ void stage_resume(const struct subject *s)
 {
     if (s->pid > 0) {
         kill(s->pid, SIGCONT);
+    } else {
+        kernel_answers(true);
     }
 }
 
@@ -130,6 +141,8 @@ void stage_pause(const struct subject *s)
 {
     if (s->pid > 0) {
         kill(s->pid, SIGSTOP);
+    } else {
+        kernel_answers(false);
     }
 }
 

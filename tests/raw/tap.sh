@@ -10,6 +10,7 @@ if [ "${3:-}" != inside ]; then
     exec unshare -Urn "$0" "$1" "$2" inside
 fi
 pinwheel=$1 icmp=$2
+here=$(dirname "$0")
 work=$(mktemp -d)
 running=
 clean()
@@ -42,14 +43,13 @@ ip link set tap0 up
 ip addr add 10.77.0.1/24 dev tap0
 ip neigh add 10.77.0.2 lladdr 02:00:00:00:00:02 dev tap0
 for size in 0 56 1472; do
-    ping -q -c 10 -i 0.002 -W 20 -s $size 10.77.0.2 > "$work/ping" || fail "ping"
-    grep -qF " 0% packet loss" "$work/ping" || fail "ping"
+    python3 "$here/frames.py" pings 10.77.0.2 10 $size || fail "pings"
 done
 # down and up again, then gone
 ip link set tap0 down
 ip link set tap0 up
 ip neigh replace 10.77.0.2 lladdr 02:00:00:00:00:02 dev tap0
-ping -q -c 3 -i 0.01 -W 20 10.77.0.2 > "$work/ping" || fail "ping after the link was down"
+python3 "$here/frames.py" pings 10.77.0.2 3 56 || fail "pings after the link was down"
 # another process has the tap
 if "$pinwheel" raw run --tap tap0 --image "$icmp" --rules all 2> "$work/second"; then
     fail "a second process has the tap"
@@ -68,7 +68,7 @@ ip link set v1 up
 begin --iface v1 --by packet --observe --image "$icmp" --rules icmp-echo
 ip addr add 10.78.0.1/24 dev v0
 ip neigh add 10.78.0.2 lladdr "$(ip -o link show v1 | sed "s/.*ether //; s/ .*//")" dev v0
-ping -q -c 5 -i 0.01 -W 20 10.78.0.2 > "$work/ping" || fail "ping by a packet socket"
+python3 "$here/frames.py" pings 10.78.0.2 5 56 || fail "pings by a packet socket"
 kill "$running"
 wait "$running" || fail "its end"
 running=

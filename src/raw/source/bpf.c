@@ -97,6 +97,9 @@ static int load(enum bpf_prog_type type, const struct raw_code *code, uint32_t f
         log[0] = '\0';
     }
     int rc = bpf(BPF_PROG_LOAD, &attr);
+    for (int again = 0; rc == -EAGAIN && again < 10; again++) {
+        rc = bpf(BPF_PROG_LOAD, &attr); /* a signal, as of a debugger, has come meanwhile */
+    }
     char *whole = rc == -EINVAL || rc == -EACCES ? calloc(1, LOG) : NULL;
     if (whole != NULL) {
         attr.log_level = 1;
