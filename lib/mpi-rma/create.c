@@ -29,6 +29,22 @@ int window_register(void *start, size_t length, struct pw_rma_region **region)
     return rc == -EOPNOTSUPP ? pw_rma_register(job.rma, start, length, access, region) : rc;
 }
 
+/* Memory that other ranks of the host can map. */
+static int allocate(size_t length, void **start, struct pw_rma_region **region)
+{
+    unsigned access = PW_RMA_READ | PW_RMA_WRITE;
+    int rc = pw_rma_allocate(job.rma, length, access | PW_RMA_PAIRS, start, region);
+    return rc == -EOPNOTSUPP ? pw_rma_allocate(job.rma, length, access, start, region) : rc;
+}
+
+/* Is there room for what all ranks of a host are about to allocate? Collective. */
+static enum reason find_room(const struct wish *wish, const struct ranks *ranks)
+{
+    uint64_t mine = (uint64_t)wish->size, sum = 0;
+    PMPI_Allreduce(&mine, &sum, 1, MPI_UINT64_T, MPI_SUM, wish->comm);
+    return pw_rma_room(ranks->one_host ? sum : mine) == 0 ? REASON_NONE : REASON_ROOM;
+}
+
 void window_unregister(struct pw_rma_region *region)
 {
     struct idle idle = {0};
@@ -44,17 +60,13 @@ static enum reason expose(struct window *w, const struct wish *wish)
     if (wish->flavor == MPI_WIN_FLAVOR_SHARED) {
         reason = shared_make(w, wish, &w->base);
     } else if (wish->flavor == MPI_WIN_FLAVOR_ALLOCATE && wish->size > 0) {
-        size_t room = ((size_t)wish->size + 63) / 64 * 64;
-        w->memory = aligned_alloc(64, room);
-        if (w->memory == NULL) {
-            return REASON_MEMORY;
-        }
-        memset(w->memory, 0, room);
-        w->base = w->memory;
+        int rc = allocate((size_t)w->size, &w->base, &w->region);
+        reason = rc == 0 ? REASON_NONE : rc == -ENOMEM ? REASON_ROOM : REASON_REGION;
     } else {
         w->base = wish->base;
     }
-    if (reason == REASON_NONE && wish->flavor != MPI_WIN_FLAVOR_DYNAMIC && w->size > 0) {
+    if (reason == REASON_NONE && wish->flavor != MPI_WIN_FLAVOR_DYNAMIC && w->size > 0 &&
+        w->region == NULL) {
         int rc = window_register(w->base, (size_t)w->size, &w->region);
         reason = rc == 0 ? REASON_NONE : rc == -ENOMEM ? REASON_MEMORY : REASON_REGION;
     }
@@ -87,7 +99,6 @@ void window_end(struct window *w)
     dynamic_end(w);
     window_unregister(w->region);
     shared_end(w->shared);
-    free(w->memory);
     free(w->started);
     atomic_store(&job.windows[w->slot_number], NULL);
     slot_give_back(w->slot_number);
@@ -132,6 +143,9 @@ static struct window *begin(const struct wish *wish, struct ranks *ranks)
     w->size = wish->size;
     w->disp_unit = wish->disp_unit;
     w->unit = (int)wish->disp_unit;
+    w->limit = info_says(wish->info, "pinwheel_rma_path", "native")    ? PW_RMA_NATIVE
+               : info_says(wish->info, "pinwheel_rma_path", "handler") ? PW_RMA_HANDLER
+                                                                       : PW_RMA_DIRECT;
     w->group = MPI_GROUP_NULL;
     w->info = MPI_INFO_NULL;
     pthread_mutex_init(&w->lock, NULL);
@@ -147,14 +161,15 @@ static void give_up(const struct wish *wish, const struct ranks *ranks, enum rea
     }
 }
 
-static bool stop_at(enum reason reason, const struct wish *wish, struct ranks *ranks)
+/* All ranks cannot, for the same reason: the MPI shall, unless it is that there is no room. */
+static int all_stop(const struct wish *wish, const struct ranks *ranks, enum reason reason)
 {
-    if (reason != REASON_NONE) {
-        give_up(wish, ranks, reason);
-        ranks_drop(ranks);
-        return true;
+    if (reason == REASON_ROOM) {
+        return comm_error(wish->comm, MPI_ERR_NO_MEM, "%s: %td bytes: %s", wish->call, wish->size,
+                          reason_text[reason]);
     }
-    return false;
+    give_up(wish, ranks, reason);
+    return MPI_SUCCESS;
 }
 
 /* All ranks have a slot: what is left is each one's own, and that they agree. */
@@ -206,24 +221,30 @@ int window_make(const struct wish *wish, MPI_Win *win, void **base, bool *ours)
     if (wish->flavor == MPI_WIN_FLAVOR_SHARED && !ranks->one_host) {
         reason = REASON_HOSTS;
     }
-    rc = slot_agree(wish->comm, ranks, &reason, w != NULL ? &w->slot_number : NULL);
-    if (rc != MPI_SUCCESS || reason != REASON_NONE) {
-        free(w);
-        if (rc == MPI_SUCCESS) {
-            stop_at(reason, wish, ranks);
-            return rc;
+    if (wish->flavor == MPI_WIN_FLAVOR_ALLOCATE || wish->flavor == MPI_WIN_FLAVOR_SHARED) {
+        enum reason room = find_room(wish, ranks);
+        reason = reason == REASON_NONE ? room : reason;
+    }
+    uint32_t slot = 0;
+    rc = slot_agree(wish->comm, &reason, &slot);
+    if (rc != MPI_SUCCESS) {
+        rc = comm_error(wish->comm, rc, "%s: the ranks could not agree", wish->call);
+    } else if (reason != REASON_NONE) {
+        rc = all_stop(wish, ranks, reason);
+    } else {
+        w->slot_number = slot;
+        rc = make_in(w, wish, win, base, &reason);
+        *ours = rc == 0 && reason == REASON_NONE;
+        if (!*ours) {
+            rc = rc == 0 ? all_stop(wish, ranks, reason)
+                         : comm_error(wish->comm, class_of(rc), "%s: error %d", wish->call, rc);
+            window_end(w);
         }
-        ranks_drop(ranks);
-        return comm_error(wish->comm, rc, "%s: the ranks could not agree", wish->call);
+        return rc;
     }
-    rc = make_in(w, wish, win, base, &reason);
-    if (reason != REASON_NONE) {
-        give_up(wish, ranks, reason);
-        window_end(w);
-        return MPI_SUCCESS;
-    }
-    *ours = true;
-    return MPI_SUCCESS;
+    free(w);
+    ranks_drop(ranks);
+    return rc;
 }
 
 /* ---- Freeing ---- */
@@ -241,15 +262,19 @@ static void tell(const struct window *w)
     if (wanted == NULL || strcmp(wanted, "1") != 0) {
         return;
     }
+    struct pw_rma_statistics all;
+    pw_rma_statistics(job.rma, &all);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         name = names[i].flavor == w->flavor ? names[i].name : name;
     }
     fprintf(stderr,
             "pinwheel rma: rank %u of %u, window %s of %td bytes: %llu puts, %llu gets, %llu "
-            "atomics; calls of the MPI's windows: %llu\n",
+            "atomics; of all windows %llu direct, %llu messages, %llu of them to handlers; calls "
+            "of the MPI's windows: %llu\n",
             w->ranks->rank, w->ranks->size, name, w->size, (unsigned long long)w->puts,
             (unsigned long long)w->gets, (unsigned long long)w->atomics,
-            (unsigned long long)real_calls);
+            (unsigned long long)all.direct, (unsigned long long)all.messages,
+            (unsigned long long)all.handler, (unsigned long long)real_calls);
 }
 
 int PMPI_Win_free(MPI_Win *win)

@@ -29,6 +29,7 @@ const char *const reason_text[REASONS] = {
     [REASON_SLOTS] = "there are too many windows at a time (8192)",
     [REASON_MEMORY] = "a rank has no memory left",
     [REASON_HANDLE] = "the MPI gave a rank no handle",
+    [REASON_ROOM] = "the hosts of the ranks have no room for all of them",
 };
 
 /* ---- Peers ---- */
@@ -153,7 +154,10 @@ static int finish(MPI_Comm comm, int keyval, void *value, void *state)
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         struct window *w = atomic_load(&job.windows[slot]);
         if (w != NULL) {
+            MPI_Win handle = w->handle;
+            handle_remove(handle);
             window_end(w);
+            real.Win_free(&handle);
         }
     }
     peers_close();

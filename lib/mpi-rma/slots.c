@@ -66,11 +66,10 @@ static uint64_t common_number(MPI_Comm comm)
     return n >> 7;
 }
 
-int slot_agree(MPI_Comm comm, const struct ranks *ranks, enum reason *reason, uint32_t *slot)
+int slot_agree(MPI_Comm comm, enum reason *reason, uint32_t *slot)
 {
     enum { REASON = SLOT_MASK, ALONE, WORDS };
     int level = MPI_THREAD_SINGLE;
-    (void)ranks;
     PMPI_Query_thread(&level);
     for (uint64_t n = 0;; n = common_number(comm)) {
         uint64_t mine[WORDS], all[WORDS];

@@ -136,6 +136,7 @@ enum reason {
     REASON_SLOTS,     /* too many windows */
     REASON_MEMORY,
     REASON_HANDLE, /* the MPI gave no handle */
+    REASON_ROOM,   /* memory for an allocated window: nobody can make that */
     REASONS
 };
 extern const char *const reason_text[REASONS];
@@ -203,7 +204,7 @@ struct pw_rma_key *peer_control(struct peer *peer);
 
 /* slot_agree() takes a slot that is free in all processes of a communicator, which also agree on
  * the largest reason. Collective. A class of errors of MPI. */
-int slot_agree(MPI_Comm comm, const struct ranks *ranks, enum reason *reason, uint32_t *slot);
+int slot_agree(MPI_Comm comm, enum reason *reason, uint32_t *slot);
 void slot_give_back(uint32_t slot);
 
 /* A wait that goes on: makes progress here and in the MPI, and yields the core after a while. */
@@ -246,6 +247,7 @@ struct window {
     MPI_Win handle;
     int unit; /* disp_unit, as the attribute has it */
     int flavor, model;
+    enum pw_rma_path limit; /* the best path that operations may take */
     struct ranks *ranks;
     uint32_t slot_number;
     struct slot *slot;
@@ -273,12 +275,10 @@ struct window {
     MPI_Info info;
     /* memory of ours */
     struct pw_rma_region *region;
-    void *memory;
-    size_t memory_size; /* of a mapping; 0: of malloc() */
     struct shared *shared;
     struct dynamic *dynamic;
     /* counted for PINWHEEL_RMA_STATS */
-    _Atomic uint64_t puts, gets, atomics, messages;
+    _Atomic uint64_t puts, gets, atomics;
 };
 
 /* handle.c */
