@@ -8,6 +8,23 @@
 #define ORIGIN ((struct side){(void *)(uintptr_t)origin, origin_count, origin_type})
 #define RESULT ((struct side){(void *)(uintptr_t)result, result_count, result_type})
 
+#define QUICK(kind_)                                                                               \
+    struct window *quick = window_of(win);                                                         \
+    if (quick != NULL) {                                                                           \
+        struct move q;                                                                             \
+        q.call = (kind_) == MOVE_PUT ? "MPI_Put" : "MPI_Get";                                      \
+        q.kind = (kind_);                                                                          \
+        q.origin = ORIGIN;                                                                         \
+        q.rank = rank;                                                                             \
+        q.disp = disp;                                                                             \
+        q.count = count;                                                                           \
+        q.datatype = type;                                                                         \
+        int rc = move_quick(quick, &q);                                                            \
+        if (rc != MOVE_NOT_QUICK) {                                                                \
+            return rc;                                                                             \
+        }                                                                                          \
+    }
+
 #define MOVE(name, kind_, origin_, result_, op_, request, ...)                                     \
     struct window *w = window_of(win);                                                             \
     if (w == NULL) {                                                                               \
@@ -35,6 +52,7 @@
 #define CALLS(SUFFIX, COUNT)                                                                       \
     int PMPI_Put##SUFFIX(SIDE(origin, COUNT), TARGET(COUNT), MPI_Win win)                          \
     {                                                                                              \
+        QUICK(MOVE_PUT)                                                                            \
         MOVE(Put##SUFFIX, MOVE_PUT, ORIGIN, NOTHING, MPI_OP_NULL, NULL, A_PUT, win);               \
     }                                                                                              \
     ALSO_MPI(Put##SUFFIX);                                                                         \
@@ -46,6 +64,7 @@
     int PMPI_Get##SUFFIX(void *origin, COUNT origin_count, MPI_Datatype origin_type,               \
                          TARGET(COUNT), MPI_Win win)                                               \
     {                                                                                              \
+        QUICK(MOVE_GET)                                                                            \
         MOVE(Get##SUFFIX, MOVE_GET, ORIGIN, NOTHING, MPI_OP_NULL, NULL, A_PUT, win);               \
     }                                                                                              \
     ALSO_MPI(Get##SUFFIX);                                                                         \

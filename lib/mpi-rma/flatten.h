@@ -8,8 +8,7 @@
 /* A class of errors of MPI. */
 int type_flatten(MPI_Datatype datatype, struct type **type);
 
-/* type_known() gives a predefined one, or NULL; type_basic() makes one of one block, or NULL. */
-struct type *type_known(MPI_Datatype datatype);
+/* type_basic() makes one of one block, or NULL. */
 struct type *type_basic(unsigned class, enum pw_rma_type basic, size_t size);
 
 #endif

@@ -245,7 +245,9 @@ static int read_slot(struct window *w, struct target *t)
     struct pw_rma_key *key;
     rc = pw_rma_key_open(job.rma, is.key, sizeof(is.key), &key);
     if (rc == 0) {
-        pw_rma_key_limit(key, w->limit);
+        if (w->limit != PW_RMA_DIRECT) { /* else what PINWHEEL_RMA_PATH says holds */
+            pw_rma_key_limit(key, w->limit);
+        }
         t->peer = pw_rma_key_peer(key);
         t->key = key;
     }

@@ -36,6 +36,11 @@ struct move {
  * completes. 0, or a class of errors that was told. */
 int move_run(struct window *w, const struct move *m, MPI_Request *request);
 
+/* move_quick() does a put or get of equal predefined types in a passive epoch, at a target that is
+ * known; MOVE_NOT_QUICK: it is not that, and nothing was done. */
+enum { MOVE_NOT_QUICK = -1 };
+int move_quick(struct window *w, const struct move *m);
+
 /* requests.c: a request of MPI for an operation of ours. `state` is freed with it. */
 struct pending {
     struct pw_rma_request request;

@@ -41,6 +41,9 @@ struct type {
 
 /* type_of() gives a datatype's blocks, for type_drop(); MPI_ERR_TYPE, MPI_ERR_NO_MEM. */
 int type_of(MPI_Datatype datatype, const struct type **type);
+
+/* type_known() gives a predefined one, or NULL. */
+struct type *type_known(MPI_Datatype datatype);
 void type_drop(const struct type *type);
 
 /* A walk over the blocks of many elements. */
