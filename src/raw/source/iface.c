@@ -40,6 +40,18 @@ int raw_iface_mtu(const char *iface)
     return rc == 0 ? r.ifr_mtu : rc;
 }
 
+bool raw_iface_gone(unsigned ifindex)
+{
+    char name[IF_NAMESIZE];
+    return if_indextoname(ifindex, name) == NULL && (errno == ENXIO || errno == ENODEV);
+}
+
+bool raw_iface_gone_now_and_then(unsigned ifindex, unsigned *calls)
+{
+    enum { MANY = 1 << 16 };
+    return ++*calls % MANY == 0 && raw_iface_gone(ifindex);
+}
+
 /* A line of /proc/net/route: interface, destination, gateway, flags, three counts, mask. */
 static bool default_4(const char *line, const char *iface)
 {

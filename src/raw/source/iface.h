@@ -10,6 +10,11 @@
 unsigned raw_iface_queues(const char *iface);
 int raw_iface_mtu(const char *iface);
 
+/* raw_iface_gone() is true if this namespace has no interface of that index any more. For threads
+ * that spin: raw_iface_gone_now_and_then() asks the kernel once in many calls. */
+bool raw_iface_gone(unsigned ifindex);
+bool raw_iface_gone_now_and_then(unsigned ifindex, unsigned *calls);
+
 /* raw_iface_has_default() is true if a default route of this namespace, of IPv4 or IPv6, leaves by
  * the interface, or if that cannot be found out. */
 bool raw_iface_has_default(const char *iface);

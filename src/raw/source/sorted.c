@@ -3,9 +3,9 @@
 #include "raw/source/sorted.h"
 
 #include "base/list.h"
+#include "raw/source/iface.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,10 +133,12 @@ static int sorted_wait(struct raw_source *source, int milliseconds)
 {
     struct raw_sorted *s = sorted_of(source);
     struct pollfd p = {.fd = s->fd, .events = POLLIN};
-    int rc = s->spin ? 1 : poll(&p, 1, milliseconds);
-    if (rc == 0) {
-        char name[IF_NAMESIZE];
-        return if_indextoname(s->ifindex, name) != NULL ? 0 : -ENODEV;
+    if (s->spin) {
+        return raw_iface_gone_now_and_then(s->ifindex, &s->idle) ? -ENODEV : 0;
+    }
+    int rc = poll(&p, 1, milliseconds);
+    if (rc == 0 || (rc > 0 && (p.revents & POLLERR) != 0)) {
+        return raw_iface_gone(s->ifindex) ? -ENODEV : 0;
     }
     return rc < 0 && errno != EINTR ? -errno : 0;
 }

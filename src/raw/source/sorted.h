@@ -50,6 +50,7 @@ struct raw_sorted {
     uint32_t *free;
     unsigned free_count;
     struct raw_sorted_queue *queue; /* by context */
+    unsigned idle;                  /* how often wait() was called that spins */
 };
 
 /* raw_sorted_open() makes queues and slots for the contexts of `wanted`. `s` has its ops and its

@@ -40,6 +40,7 @@ struct xdp {
     bool native, spin, yes;
     bool has_room; /* `room` was taken for a frame that is not sent */
     uint64_t room;
+    unsigned idle;   /* how often wait() was called that spins */
     uint8_t *joined; /* with pieces: room for a batch of frames that were put together, and for
                         one that is to be sent */
     struct raw_source_counts counts;
@@ -187,7 +188,7 @@ static int xdp_wait(struct raw_source *s, int milliseconds)
     nfds_t n = 0;
     xdp_flush(s); /* what found no room in the kernel before */
     if (x->spin) {
-        return 0;
+        return raw_iface_gone_now_and_then(x->ifindex, &x->idle) ? -ENODEV : 0;
     }
     for (unsigned q = 0; q < x->queues; q++) {
         for (unsigned c = 0; c < x->contexts; c++) {
@@ -196,8 +197,7 @@ static int xdp_wait(struct raw_source *s, int milliseconds)
     }
     int rc = poll(fds, n, milliseconds);
     if (rc == 0) {
-        char name[IF_NAMESIZE];
-        return if_indextoname(x->ifindex, name) != NULL ? 0 : -ENODEV;
+        return raw_iface_gone(x->ifindex) ? -ENODEV : 0;
     }
     return rc < 0 && errno != EINTR ? -errno : 0;
 }
