@@ -87,6 +87,21 @@ static const struct bench_case cases[] = {
      {65537, 131073},
      5},
     {"broadcast", {"binomialtreebcast", "--ranks", "N"}, {NULL}, {4194304}, 0},
+    {"nic_broadcast",
+     {"binomialtreebcast", "--ranks", "N"},
+     {"--nic", "discrete", "--network", "fattree:radix=36,levels=4"},
+     {65536, 131072},
+     0},
+    {"nic_alltoall",
+     {"linear_alltoall", "--order", "shuffled", "--ranks", "N"},
+     {"--nic", "discrete"},
+     {256, 512},
+     0},
+    {"nic_incast_late_any",
+     {"incast", "--any-source", LATE, "--ranks", "N"},
+     {"--nic", "discrete", "--network", "fattree:radix=36,levels=4"},
+     {65537, 131073},
+     0},
 };
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };

@@ -205,14 +205,23 @@ static void nothing(void *arg)
 {
 }
 
+/* Whether the NIC itself has written the payload, after the last handler: then the last of it tells
+ * of the end. */
+static bool deposited(const struct rx *rx)
+{
+    return rx->f.sink == RX_DEPOSIT && rx->at.mlength != 0 &&
+           rx->at.le->handlers->completion == NULL;
+}
+
 bool timed_told(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     struct nic *nic = run->nic;
     if (run->told == 0) {
         const struct le *le = rx->at.le;
-        bool tells = !run->pending && ((le->options & PTL_ME_EVENT_COMM_DISABLE) == 0 ||
-                                       (le->options & PTL_ME_EVENT_CT_COMM) != 0);
+        bool tells = !run->pending && !deposited(rx) &&
+                     ((le->options & PTL_ME_EVENT_COMM_DISABLE) == 0 ||
+                      (le->options & PTL_ME_EVENT_CT_COMM) != 0);
         run->told = nic->time->written(nic->fabric, tells);
         rx->f.tells = true;
         (void)nic->time->at(nic->fabric, run->told, nothing, NULL, false);

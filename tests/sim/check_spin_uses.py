@@ -71,6 +71,23 @@ class Hpus(unittest.TestCase):
                                  (335, 60, False), (4096, 640, True), (4096, 700, False)):
             self.assertEqual(LineRate(nic, size, 1000 * call).kept(), kept, (size, call))
 
+    def test_apart(self):
+        # Two HPUs of 200 ns, packets of 81.92 ns: 200 ns for two, and the second 81.92 behind.
+        nic = DISCRETE._replace(hpus=2)
+        self.assertEqual(LineRate(nic, 4096, 200000, 4).apart(), (200000 + 81920) / 3)
+        self.assertEqual(LineRate(nic, 4096, 100000, 4).apart(), 81920)
+
+    def test_memory_is_taken(self):
+        # The program's 1000 B take 6667 ps of host memory, from 0 on; the NIC's transfer begins then,
+        # and the program's next one behind that, 6667 later.
+        machine, found = Machine(DISCRETE, 2), []
+        host = machine.hosts[0]
+        host.touch(51000, 6667, lambda: found.append(machine.now))
+        host.deposit(1000, lambda: found.append(machine.now))
+        host.touch(0, 100, lambda: found.append(machine.now))
+        machine.run()
+        self.assertEqual(found, [6667 + 51000, 57667 + 100, 6667 + 250000])
+
     def test_little(self):
         self.assertEqual([hpus_needed(DISCRETE, size, 53600) for size in (335, 336, 4096)],
                          [8, 8, 1])  # 336 B come every 6.72 ns
@@ -210,7 +227,9 @@ class Command(unittest.TestCase):
         one = self.rows("3c", "--sizes", "8", "--handler", "20")[0]
         self.assertEqual(one, {"bytes": 8, "rdma": 711.94, "triggered": 679.44, "stored": 439.44,
                                "streamed": 439.44})
-        self.assertEqual(self.rows("4", "--sizes", "4096", "--times", "700")[0],
+        row = self.rows("4", "--sizes", "4096", "--times", "700")[0]
+        self.assertAlmostEqual(row.pop("apart_700ns"), 87.5, delta=0.1)
+        self.assertEqual(row,
                          {"bytes": 4096, "gap": 81.92, "million_per_s": 1e6 / 81920,
                           "budget": 655.36, "hpus_700ns": 9})
 

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 
 from spin_machine import NICS, NS  # noqa: E402
 from spin_programs import Broadcast, Costs, PingPong  # noqa: E402
-from spin_uses import (Accumulate, Handler, Memory, Raid, Rendezvous, Strided, gap,  # noqa: E402
+from spin_uses import (Accumulate, Handler, LineRate, Memory, Raid, Rendezvous, Strided, gap,  # noqa: E402
                        hpus_needed)
 
 KIB = 1024
@@ -78,6 +78,7 @@ def budget(o):
                "budget": nic.hpus * apart / NS}
         for time in o.times:
             row[f"hpus_{time}ns"] = hpus_needed(nic, size, ps(time))
+            row[f"apart_{time}ns"] = LineRate(nic, size, ps(time), 1000).apart() / NS
         yield row
 
 

@@ -21,9 +21,10 @@ NS = 1000  # ps
 PACKET = 4096
 
 # o, g, match, cam, latency in ps; byte (G) and dma_byte (G_dma) in 1e-6 ps a byte; `threads`: an
-# HPU runs others while a handler waits for what it reads from host memory.
-Nic = collections.namedtuple("Nic", "o g byte match cam latency dma_byte hpus threads",
-                             defaults=(False,))
+# HPU runs others while a handler waits for what it reads from host memory; `host_byte`: of a byte
+# of host memory, which what the NIC and the program move takes one after the other.
+Nic = collections.namedtuple("Nic", "o g byte match cam latency dma_byte hpus threads host_byte",
+                             defaults=(False, 6_667_000))
 NICS = {
     "discrete": Nic(65000, 6700, 20 * 10**6, 30000, 2000, 250000, 15_600_000, 4),
     "integrated": Nic(65000, 6700, 20 * 10**6, 30000, 2000, 50000, 6_700_000, 4),
@@ -88,7 +89,7 @@ class Machine:
 class Host:
     def __init__(self, machine, number):
         self.machine, self.number = machine, number
-        self.cpu_free = self.port_free = self.engine_free = 0
+        self.cpu_free = self.port_free = self.engine_free = self.memory_free = 0
         self.last_ready = {}  # of a sender's packets
         self.free_hpus = list(range(machine.nic.hpus))
         self.waiting = collections.deque()  # handlers without an HPU
@@ -115,6 +116,13 @@ class Host:
     def work(self, time, then):
         """The program computes; what it does next begins after that."""
         self.cpu_free = max(self.machine.now, self.cpu_free) + time
+        self.machine.at(self.cpu_free, then)
+
+    def touch(self, latency, time, then):
+        """The program works on memory, for `time` once that is free."""
+        begin = max(self.machine.now, self.cpu_free, self.memory_free)
+        self.memory_free = begin + time
+        self.cpu_free = begin + latency + time
         self.machine.at(self.cpu_free, then)
 
     def leave_after(self, delay, message):
@@ -154,7 +162,8 @@ class Host:
 
     def take_engine(self, count):
         """Begins a transfer of the DMA engine; returns when it does, and how long that takes it."""
-        begin = max(self.machine.now, self.engine_free)
+        begin = max(self.machine.now, self.engine_free, self.memory_free)
+        self.memory_free = begin + network.rounded(max(count, 1), self.machine.nic.host_byte)
         taken = network.rounded(max(count, 1), self.machine.nic.dma_byte)
         self.engine_free = begin + taken
         return begin, taken

@@ -15,7 +15,7 @@ Memory = collections.namedtuple("Memory", "latency byte")
 
 
 def work(host, memory, count, then):
-    host.work(memory.latency + rounded(count, memory.byte), then)
+    host.touch(memory.latency, rounded(count, memory.byte), then)
 
 
 def header_first(header, then):
@@ -320,9 +320,12 @@ class LineRate:
         self.machine = Machine(nic, 2)
         self.target = self.machine.hosts[1]
 
+        self.ends = []
+
         def entry(host, message, count):
             def handler():
                 yield host.spend(call)
+                self.ends.append(self.machine.now)
             host.handle(handler())
         for _ in range(packets):
             self.machine.hosts[0].put_from_device(Message(0, 1, size, entry))
@@ -331,6 +334,11 @@ class LineRate:
         """No packet waits for an HPU."""
         self.machine.run()
         return self.target.most_waiting == 0
+
+    def apart(self):
+        """From one packet that is handled to the next, in ps."""
+        self.machine.run()
+        return (self.ends[-1] - self.ends[0]) / (len(self.ends) - 1)
 
 
 def gap(nic, size):

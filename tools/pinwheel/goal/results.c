@@ -11,7 +11,7 @@ static uint64_t events_of(const struct goal_run *r)
 
 static const char *model_name(const struct goal_run *r)
 {
-    return r->in.model == SIM_LOGGOPSIM ? "loggopsim" : "pinwheel";
+    return r->nic.name != NULL ? "nic" : r->in.model == SIM_LOGGOPSIM ? "loggopsim" : "pinwheel";
 }
 
 /* Returns the average length of a queue at its searches. */
@@ -38,6 +38,26 @@ static void queue_text(const char *title, const char *name, const struct sim_que
            title, name, u->most, u->rank, u->searches, u->hits, mean_length(u));
 }
 
+/* The first of the parameters that the model has; SIM_PARAMETERS: none. */
+static int first_parameter(const struct goal_run *r)
+{
+    return r->nic.name != NULL ? SIM_PARAMETERS : r->in.network != NULL ? SIM_o : SIM_L;
+}
+
+static void parameters_json(struct json *j, const struct goal_run *r)
+{
+    if (r->nic.name != NULL) {
+        json_string(j, "nic", r->nic.name);
+    }
+    json_open_object(j, "parameters");
+    for (int i = first_parameter(r); i < SIM_PARAMETERS; i++) {
+        char text[64];
+        sim_parameter_format(&r->parameters, (enum sim_parameter)i, text, sizeof(text));
+        json_string(j, sim_parameter_name((enum sim_parameter)i), text);
+    }
+    json_close_object(j);
+}
+
 static int print_json(struct goal_run *r)
 {
     struct json j = {.to = stdout};
@@ -45,13 +65,7 @@ static int print_json(struct goal_run *r)
     json_open_object(&j, NULL);
     json_string(&j, "schedule", r->file);
     json_string(&j, "model", model_name(r));
-    json_open_object(&j, "parameters");
-    for (int i = r->in.network != NULL ? SIM_o : SIM_L; i < SIM_PARAMETERS; i++) {
-        char text[64];
-        sim_parameter_format(&r->parameters, (enum sim_parameter)i, text, sizeof(text));
-        json_string(&j, sim_parameter_name((enum sim_parameter)i), text);
-    }
-    json_close_object(&j);
+    parameters_json(&j, r);
     if (r->noise_text != NULL) {
         json_string(&j, "noise", r->noise_text);
         json_unsigned(&j, "noise_seed", r->noise.seed);
@@ -95,8 +109,9 @@ static int print_text(struct goal_run *r)
     char text[64];
     printf("schedule    %s: %" PRIu32 " ranks, %" PRIu64 " operations, %" PRIu64 " messages\n",
            r->file, r->goal.ranks, r->out.operations, r->out.messages);
-    printf("model       %s", model_name(r));
-    for (int i = r->in.network != NULL ? SIM_o : SIM_L; i < SIM_PARAMETERS; i++) {
+    printf("model       %s%s%s", model_name(r), r->nic.name != NULL ? " " : "",
+           r->nic.name != NULL ? r->nic.name : "");
+    for (int i = first_parameter(r); i < SIM_PARAMETERS; i++) {
         sim_parameter_format(&r->parameters, (enum sim_parameter)i, text, sizeof(text));
         printf(", %s %s", sim_parameter_name((enum sim_parameter)i), text);
     }

@@ -61,6 +61,14 @@ static const struct args_option run_options[] = {
      "packets in a network in the place of L: fattree:radix=36, torus:8x8x8, "
      "dragonfly:a=4,h=2,p=2 or FILE.dot; docs/network-model.md",
      0, AT(net), .take = goal_net_take},
+    {"--nic", "discrete|integrated|zero|pspin|FILE.toml",
+     "hosts with simulated NICs, as `pinwheel sim` has them; docs/sim-nic.md", 0, AT(nic),
+     .take = goal_nic_take},
+    {"--matching", "free|host|nic",
+     "who copies: nobody; the program all that comes; or what came before its recv", ARGS_CHOICE,
+     AT(nic.copies)},
+    {"--eager", "BYTES", "longest message that is copied (4096)", ARGS_NUMBER, AT(nic.eager), 0,
+     INT64_MAX},
     {"--routing", "static|adaptive", "by destination (the default), or by load", ARGS_CHOICE,
      AT(net.config.routing), .group = GOAL_NET},
     {"--switching", "cut-through|store-and-forward",
@@ -119,7 +127,7 @@ static int set_parameters(struct goal_run *r)
         }
         r->in.noise = &r->noise;
     }
-    if (goal_net_check(r) != 0) {
+    if (goal_nic_check(r) != 0 || goal_net_check(r) != 0) {
         return 2;
     }
     if (sim_check(&r->in, error, sizeof(error)) != 0) {
@@ -174,6 +182,7 @@ static int parse(struct goal_run *r, int argc, char **argv)
     };
     r->set = "loggopsim";
     r->in.threads = 1;
+    r->nic.eager = 4096;
     goal_net_begin(r);
     int status = args_parse(&r->args, argc, argv, r);
     if (status != ARGS_GO_ON) {
@@ -256,7 +265,8 @@ int goal_run_simulate(struct goal_run *r)
         r->in.progress = show_progress;
         r->in.context = &progress;
     }
-    enum sim_end end = sim_run(&r->in, &r->out);
+    enum sim_end end = r->nic.name != NULL ? sim_nic_run(&r->in, &r->nic.machine, &r->out)
+                                           : sim_run(&r->in, &r->out);
     r->seconds = now() - progress.begin;
     if (progress.shown) {
         fprintf(stderr, "\r\033[K");
@@ -364,6 +374,7 @@ static int open_and_run(struct goal_run *r)
     }
     r->in.goal = &r->goal;
     int status = goal_jobs_open(r);
+    status = status == 0 ? goal_nic_open(r) : status;
     status = status == 0 ? goal_net_open(r) : status;
     if (status == 0) {
         status = r->sweep.values > 0 ? goal_sweep_run(r) : run_once(r);

@@ -7,6 +7,7 @@
  *   results.c  its results
  *   jobs.c     finish times of the jobs of a merged schedule
  *   net.c      the packet network that --network asks for
+ *   nic.c      the machine that --nic asks for
  *   sweep.c    many runs, one parameter changing
  *   path.c     the critical path of a run
  *   trace.c    its timeline, for a trace viewer
@@ -20,6 +21,7 @@
 
 #include "sim/goal/jobs.h"
 #include "sim/models/engine.h"
+#include "sim/nic/nic.h"
 #include "sim/report/path.h"
 
 /* --sweep: runs with `values` values of one parameter; 0: no sweep. */
@@ -41,6 +43,14 @@ struct goal_net {
     struct sim_network network;
 };
 
+/* --nic. */
+struct goal_nic {
+    const char *name;       /* the value of --nic; NULL: not given */
+    enum nic_copies copies; /* --matching */
+    uint64_t eager;
+    struct nic_machine machine;
+};
+
 struct goal_run {
     struct args args;
     const char *file;
@@ -59,6 +69,7 @@ struct goal_run {
     struct sim_record record;     /* open if r->in.record is set */
     struct path path;
     struct goal_net net;
+    struct goal_nic nic;
     const char *noise_text; /* value of --noise; NULL: not given */
     struct sim_noise noise; /* open if r->in.noise is set */
     const char *jobs_file;  /* value of --jobs; NULL: not given */
@@ -100,6 +111,15 @@ void goal_net_channel(const struct goal_run *r, uint32_t channel, char *text, si
 
 void goal_net_json(struct json *j, struct goal_run *r);
 void goal_net_text(struct goal_run *r);
+
+/* ---- Simulated NICs (nic.c) ---- */
+
+/* goal_nic_take() takes the value of --nic. goal_nic_check() checks that the options agree, and
+ * sets the network if there is none; 2 after it has printed an error. goal_nic_open() checks that
+ * the open schedule can run so; 1 after it has printed an error. */
+int goal_nic_take(struct args *a, void *nic);
+int goal_nic_check(struct goal_run *r);
+int goal_nic_open(const struct goal_run *r);
 
 /* ---- Jobs (jobs.c) ---- */
 

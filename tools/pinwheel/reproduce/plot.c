@@ -150,6 +150,8 @@ int reproduce_draw(const struct found *f, const char *folder)
         if (fig->by_ranks) {
             snprintf(more, sizeof(more), "-%s-%" PRIu32, fig->rows[first].nic,
                      fig->rows[first].bytes);
+        } else if (strcmp(fig->rows[0].nic, fig->rows[fig->row_count - 1].nic) != 0) {
+            snprintf(more, sizeof(more), "-%s", fig->rows[first].nic);
         }
         snprintf(path, sizeof(path), "%s/%s-%s%s.svg", folder, fig->paper, fig->name, more);
         if (draw_group(f, &g, path) != 0) {

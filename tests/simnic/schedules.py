@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Schedules take as long in `pinwheel goal run --nic` as the program that runs them does in
+`pinwheel sim`, rank by rank, to the picosecond: schedules.py PINWHEEL PROGRAM FIRST SEEDS.
+
+Seeds give random schedules, of which some cannot finish; then both say so. Patterns of `pinwheel
+goal gen` follow, if FIRST is 0.
+"""
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../sim/reference"))
+
+import generate  # noqa: E402
+import schedule  # noqa: E402
+
+pinwheel, program = sys.argv[1:3]
+first, seeds = int(sys.argv[3]), int(sys.argv[4])
+PATTERNS = (("binomialtreebcast", 13, 8), ("binomialtreebcast", 8, 65536), ("dissemination", 9, 8),
+            ("linear_alltoall", 6, 5000), ("allreduce_ring", 5, 20000), ("incast", 9, 4097))
+MATCHING = ("free", "host", "nic")
+NICS = ("discrete", "integrated", "zero", "pspin")
+wrong = stuck = 0
+
+
+def by_model(file, nic, matching):
+    """Finish times in ps by rank; None: it cannot finish."""
+    run = subprocess.run([pinwheel, "goal", "run", "--nic", nic, "--matching", matching, "--json", file], capture_output=True,
+                         text=True)
+    if run.returncode != 0:
+        assert "never" in run.stderr or "wait" in run.stderr or "finish" in run.stderr, run.stderr
+        return None
+    return [round(1000 * ns) for ns in json.loads(run.stdout)["finish_ns"]]
+
+
+def by_program(file, nic, matching, ranks):
+    run = subprocess.run([pinwheel, "sim", "--quiet", "--timeout", "100", "-n", str(ranks), "--nic", nic,
+                          program, file, matching], capture_output=True, text=True)
+    ends = dict(map(int, found) for found in re.findall(r"rank (\d+) ends (\d+) ps", run.stdout))
+    if run.returncode == 3:
+        return None
+    assert run.returncode == 0, (run.returncode, run.stderr)
+    return [ends[rank] for rank in range(ranks)]
+
+
+def compare(what, file, nic, ranks, matching="free"):
+    global wrong, stuck
+    model, ours = by_model(file, nic, matching), by_program(file, nic, matching, ranks)
+    stuck += model is None
+    if model is None and ours is not None:
+        ours = None  # a message that nobody takes keeps no program waiting
+    if model != ours:
+        print(f"{what}, {nic}: goal run {model}, sim {ours}", file=sys.stderr)
+        wrong += 1
+
+
+with tempfile.TemporaryDirectory() as folder:
+    path = f"{folder}/schedule.bin"
+    for seed in range(first, first + seeds):
+        rng = random.Random(seed)
+        ranks = generate.random_schedule(rng, rng.choice(("ties", "plain", "mixed")))
+        for operations in ranks:
+            for op in operations:
+                op.cpu = op.nic = 0
+                if op.kind != schedule.CALC:
+                    op.size = min(op.size, 100000)
+        with open(path, "wb") as file:
+            file.write(schedule.write_binary(ranks))
+        compare(f"seed {seed}", path, NICS[seed % len(NICS)], len(ranks), MATCHING[seed % len(MATCHING)])
+    for number, (name, size, count) in enumerate(PATTERNS if first == 0 else ()):
+        made = subprocess.run([pinwheel, "goal", "gen", name, "--ranks", str(size), "--size", str(count), "-o",
+                               path], capture_output=True, text=True)
+        if made.returncode != 0:
+            print(made.stderr, file=sys.stderr)
+            wrong += 1
+            continue
+        for nic in NICS[:3]:
+            compare(name, path, nic, size)
+if 2 * stuck > seeds:
+    print(f"{stuck} of {seeds} schedules cannot finish: too many", file=sys.stderr)
+    wrong += 1
+sys.exit(wrong != 0)
