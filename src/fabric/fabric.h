@@ -113,8 +113,10 @@ struct fabric_rx {
     bool matched;
     /* earlier messages of the channel are in progress: rx_done may only be called after theirs */
     bool behind;
-    bool in_order;   /* the fabric itself keeps what it writes of the message behind those */
-    bool tells;      /* of virtual time: its handlers have ended, and the NIC waits to tell of it */
+    bool in_order; /* the fabric itself keeps what it writes of the message behind those */
+    bool tells;    /* of virtual time: its handlers have ended, and the NIC waits to tell of it */
+    bool overrun;  /* of virtual time: packets from byte `lost` on found no buffer */
+    uint64_t lost;
     uint64_t number; /* increases from one message of the channel to the next */
 
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;
@@ -154,6 +156,14 @@ struct fabric_address {
     /* the peer has died, but messages of it are left; a search by address must not find it */
     bool dead;
     const struct fabric_ops *ops; /* of the fabric that has the peer */
+};
+
+/* What a NIC in virtual time has counted: requests that have come, and those that no entry took;
+ * packets of others, and their bytes, for which it had no room; entries of the portal table that
+ * flow control has disabled. */
+struct fabric_tally {
+    uint64_t requests, dropped;
+    uint64_t lost, lost_bytes, disabled;
 };
 
 struct fabric_upcalls {
@@ -201,8 +211,12 @@ struct fabric_upcalls {
     void (*take_lock)(struct nic *);
     /* Something has happened in virtual time: the NIC does all that can be done now. */
     void (*happened)(struct nic *);
-    /* How many requests have come, and how many of these no entry took. */
-    void (*tally)(struct nic *, uint64_t *requests, uint64_t *dropped);
+    void (*tally)(struct nic *, struct fabric_tally *);
+    /* Of a message in virtual time that is behind others, and has come: rx_early() has its handlers
+     * end, although the message itself may not yet. rx_passes() says whether it may end before
+     * `other`, which came before it. */
+    void (*rx_early)(struct nic_peer *, struct fabric_rx *);
+    bool (*rx_passes)(const struct fabric_rx *, const struct fabric_rx *other);
 };
 
 struct fabric_setup {
@@ -260,11 +274,12 @@ struct fabric_report {
     } peer[FABRIC_REPORT_PEERS];
 };
 
-/* The HPUs of a simulated NIC: how many, their clock, what a call of a handler without device code
- * takes, after what time a suspended one looks again, and the latency of its DMA engine; in
- * picoseconds. */
+/* The HPUs of a simulated NIC: how many, their clock, how many calls of an entry's handlers may
+ * wait for them, and how many messages of a sender handlers of an entry have at a time; what a call
+ * of a handler without device code takes, after what time a suspended one looks again, and the
+ * latency of its DMA engine; in picoseconds. */
 struct fabric_hpus {
-    unsigned count, clock_mhz;
+    unsigned count, clock_mhz, queue, messages;
     uint64_t native, look, dma_latency;
     bool profiled; /* spent() is to be told where RV32 code spends its cycles */
 };
@@ -342,6 +357,8 @@ struct fabric_time {
     /* When what handlers have written is in host memory; with `tells` the host is told then, for
      * which the engine has a transfer if there is nothing on its way. */
     uint64_t (*written)(struct fabric *, bool tells);
+    /* Whether the egress queue takes one more message of a handler's own memory. */
+    bool (*room)(struct fabric *);
     /* Of the process: it reads or writes so many bytes of host memory. */
     void (*touch)(uint64_t bytes);
     /* Of the process: it looks at memory, and finds nothing; it begins a phase. */

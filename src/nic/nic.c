@@ -131,6 +131,8 @@ static bool begin_nic(struct nic *nic)
     nic->wake_at = progress_wake_at;
     nic->spin_ns = o->number[OPT_SPIN_US] * 1000;
     nic->yield_ns = o->number[OPT_YIELD_US] * 1000;
+    nic->queue_most = (uint64_t)o->number[OPT_HPU_QUEUE];
+    nic->messages_most = 1;
     nic->net_only = o->number[OPT_FABRIC] == PATH_UDP;
     struct fabric_info info;
     home_of(nic->process)->info(o, &info);

@@ -376,6 +376,11 @@ struct nic {
     int64_t wake_due;                /* in virtual time: when it will be; -1: nobody waits for it */
     struct hpu_sched_time hpu_time;  /* likewise: that of `sched` */
     struct hpu_device_rows hpu_rows; /* likewise: of `device`, if its cycles are looked into */
+    /* calls of an entry's handlers that may wait for HPUs; messages of a sender that handlers of an
+     * entry may have at a time, 1 but in virtual time (turn.c) */
+    uint64_t queue_most;
+    unsigned messages_most;
+    uint64_t lost, lost_bytes; /* in virtual time: packets for handlers that found no room */
     unsigned unlocked; /* threads that run handlers or copy, and have released the lock meanwhile */
     unsigned handling; /* those among them that run handlers */
 

@@ -16,6 +16,9 @@
 enum rx_step handlers_header(struct rx *rx);
 enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
 enum rx_step handlers_completion(struct rx *rx);
+/* handlers_early() has, in virtual time, the handlers of a message end that has come, and may not
+ * end itself yet. */
+void handlers_early(struct rx *rx);
 /* handlers_torn() notes that the payload of a message has not come whole. */
 void handlers_torn(struct rx *rx, ptl_ni_fail_t fail);
 

@@ -12,6 +12,7 @@
 #include "hpu/exec.h"
 #include "nic/progress.h"
 #include "nic/spin_calls.h"
+#include "nic/turn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,18 +59,34 @@ void timed_happened(struct nic *nic)
     }
 }
 
-void timed_tally(struct nic *nic, uint64_t *requests, uint64_t *dropped)
+void timed_early(struct nic_peer *peer, struct fabric_rx *f)
+{
+    struct rx *rx = (struct rx *)f;
+    bool whole = rx->m->type == MESSAGE_GET || f->length == rx->m->length;
+    if (rx->class == FABRIC_REQUEST && rx_handlers_ran(rx) && whole) {
+        handlers_early(rx);
+    }
+}
+
+bool timed_passes(const struct fabric_rx *f, const struct fabric_rx *other)
+{
+    return turn_passes((const struct rx *)f, (const struct rx *)other);
+}
+
+void timed_tally(struct nic *nic, struct fabric_tally *t)
 {
     static const int refused[] = {PTL_SR_DROP_COUNT, PTL_SR_PERMISSION_VIOLATIONS,
                                   PTL_SR_OPERATION_VIOLATIONS};
     const struct nic_stats *page = nic->stats;
-    *requests = *dropped = 0;
+    *t = (struct fabric_tally){.lost = nic->lost,
+                               .lost_bytes = nic->lost_bytes,
+                               .disabled = page != NULL ? page->closed : 0};
     for (unsigned i = 0; page != NULL && i < STATS_MOVEMENTS; i++) {
-        *requests += page->received[i];
+        t->requests += page->received[i];
     }
     for (unsigned kind = 0; page != NULL && kind < STATS_KINDS; kind++) {
         for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-            *dropped += page->registers[kind][refused[i]];
+            t->dropped += page->registers[kind][refused[i]];
         }
     }
 }
@@ -198,6 +215,8 @@ struct hpu_sched *timed_hpus(struct nic *nic)
         nic->hpu_rows = (struct hpu_device_rows){spent, nic};
         nic->device->rows = &nic->hpu_rows;
     }
+    nic->queue_most = hpus.queue;
+    nic->messages_most = hpus.messages;
     return hpu_sched_create_virtual(nic->hpus, hpus.count, &nic->hpu_time, &nic_sched_ops, nic);
 }
 
@@ -227,6 +246,20 @@ bool timed_told(struct rx *rx)
         (void)nic->time->at(nic->fabric, run->told, nothing, NULL, false);
     }
     return nic->time->now(nic->fabric) >= run->told;
+}
+
+bool timed_loses(const struct rx *rx, uint64_t offset)
+{
+    return (rx->f.overrun && offset >= rx->f.lost) || rx->at.pt->refusing;
+}
+
+void timed_lost(const struct rx *rx)
+{
+    const struct handler_run *run = rx->run;
+    struct nic *nic = run->nic;
+    uint64_t bytes = run->header_done ? run->length - run->user_header - run->emitted : run->length;
+    nic->lost += bytes != 0 ? (bytes + nic->packet_size - 1) / nic->packet_size : 1;
+    nic->lost_bytes += bytes;
 }
 
 /* ---- what programs call ---- */

@@ -17,10 +17,17 @@ struct hpu_sched *timed_hpus(struct nic *nic);
 /* timed_told() says whether the host may be told that the handlers of a message have ended: when
  * what they have written is there, or, if there is anything to tell, a transfer of its own. */
 bool timed_told(struct rx *rx);
+/* timed_loses() says whether a packet for handlers is lost: it found no buffer, or flow control has
+ * disabled the portal table entry. timed_lost() counts the packets of a message from the first one
+ * on that is lost. */
+bool timed_loses(const struct rx *rx, uint64_t offset);
+void timed_lost(const struct rx *rx);
 /* The upcalls of a fabric in virtual time. */
 void timed_used(struct nic *nic);
 void timed_happened(struct nic *nic);
-void timed_tally(struct nic *nic, uint64_t *requests, uint64_t *dropped);
+void timed_tally(struct nic *nic, struct fabric_tally *tally);
+void timed_early(struct nic_peer *peer, struct fabric_rx *f);
+bool timed_passes(const struct fabric_rx *f, const struct fabric_rx *other);
 void timed_give(struct nic *nic);
 void timed_take(struct nic *nic);
 /* Of a program: timed_now() is its time in picoseconds, in or out of a simulation. Out of one the

@@ -8,8 +8,7 @@
  *   - Messages end in that order: completion handlers, events, counts, acks and replies, and with
  *     them the use of their entries.
  *   - Header and payload handlers run as packets come, but an entry has one message of a sender at
- *     a time: the next one at that entry waits until the handlers of the first have ended, and, but
- *     in virtual time, until the first has. A message that would
+ *     a time: the next one at that entry waits until the first has ended. A message that would
  *     match a use-once entry which an earlier one has reserved waits as well: the handlers may
  *     still leave that entry in its list.
  *   - The NIC writes the data of a message before those of earlier messages only if the NI has not
@@ -17,6 +16,12 @@
  *     bytes; or if the sender needs no order (PTL_MD_UNORDERED), or the fabric keeps it
  *     (fabric_rx.in_order). Data that must wait stay in the fabric.
  *   - Atomics wait for their turn, and so do gets, whose data are read when they end.
+ *
+ * In virtual time an entry has `messages_most` messages of a sender at a time, besides those whose
+ * sender needs no order; one whose handlers have ended no longer counts. Completion handlers, too,
+ * run when their message has come. What is in order is what a program sees: a message at handlers
+ * ends, with its event, count and answer, after those before it at its entry and at entries without
+ * handlers, and answers leave in the order of the messages (turn_passes()).
  *
  * The data of replies go to the initiator's memory as they come.
  */
@@ -37,12 +42,23 @@ static bool only_tells(const struct rx *rx)
 
 static bool behind_entry(const struct rx *rx)
 {
-    const struct rx *other = rx->peer->rx[rx->class];
-    while (other != NULL &&
-           !(is_before(other, rx) && other->at.le == rx->at.le && !only_tells(other))) {
-        other = other->beside;
+    const struct nic *nic = rx->peer->nic;
+    unsigned before = 0;
+    if (nic->time != NULL && rx->m->silent != 0) {
+        return false; /* its sender needs no order */
     }
-    return other != NULL;
+    for (const struct rx *other = rx->peer->rx[rx->class]; other != NULL; other = other->beside) {
+        before += is_before(other, rx) && other->at.le == rx->at.le && !only_tells(other);
+    }
+    return before >= nic->messages_most;
+}
+
+bool turn_passes(const struct rx *rx, const struct rx *other)
+{
+    const struct le *le = rx->at.le, *before = other->at.le;
+    return rx->class == FABRIC_REQUEST && le != NULL && before != NULL && le != before &&
+           le->handlers != NULL && before->handlers != NULL &&
+           !(rx->at.response_due && other->at.response_due);
 }
 
 static bool has_entry(const struct rx *rx, const struct le *le)

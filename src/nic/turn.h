@@ -10,6 +10,9 @@
  * sink is known. */
 bool turn_waits_to_begin(const struct rx *rx);
 bool turn_waits_to_write(const struct rx *rx);
+/* turn_passes() says whether, in virtual time, a message may end before another one of its channel
+ * that came before it. */
+bool turn_passes(const struct rx *rx, const struct rx *other);
 /* turn_keeps() says whether an earlier message of the same peer, which is in its channel, uses an
  * entry. An ask waits for asks and requests, a request for requests only. */
 bool turn_keeps(const struct rx *rx, const struct le *le);

@@ -17,7 +17,7 @@ enum { BITS = 1, PACKETS = 8, PACKET = 4096 };
 
 static const char *const tasks[] = {"none",   "write",      "read",      "add",
                                     "cas",    "read_wait",  "read_test", "read_leave",
-                                    "writes", "write_read", "yield"};
+                                    "writes", "write_read", "yield",     "puts"};
 enum { TASKS = sizeof(tasks) / sizeof(tasks[0]) };
 
 static uint64_t host[PACKETS * PACKET / 8] = {0, 99};

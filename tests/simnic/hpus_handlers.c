@@ -37,7 +37,6 @@ __handler int order_header(const ptl_header_t h, void *state)
     struct orders *o = state;
     ptl_dma_h handle;
     uint64_t word = 0;
-    (void)h;
     transfers(o);
     switch (o->task) {
     case TASK_READ_TEST:
@@ -58,6 +57,12 @@ __handler int order_header(const ptl_header_t h, void *state)
         PtlHandlerDMAToHostB(&word, 8, 8, PTL_ME_HOST_MEM);
         PtlHandlerDMAFromHostB(8, &word, 8, PTL_ME_HOST_MEM);
         o->wrong = word != 5;
+        break;
+    case TASK_PUTS:
+        for (int i = 0; i < 3; i++) {
+            o->wrong |= PtlHandlerPutFromDevice(o->bytes, sizeof(o->bytes), PTL_NO_ACK_REQ,
+                                                h.source_id, 0, 0, NULL, 0) != PTL_OK;
+        }
         break;
     case TASK_YIELD:
         PtlHandlerYield();

@@ -16,7 +16,8 @@ enum task {
     TASK_READ_LEAVE, /* ... and the end of the handler */
     TASK_WRITES,     /* two writes of 4096 bytes with handles */
     TASK_WRITE_READ, /* a write, and a read of what it wrote */
-    TASK_YIELD
+    TASK_YIELD,
+    TASK_PUTS /* three puts of 4096 bytes to the sender, who has no entry for them */
 };
 
 struct orders {

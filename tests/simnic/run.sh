@@ -75,6 +75,8 @@ zero() {
 # the handler takes, at least 10 ns; the counter shows when the engine has told the host, 250 ns
 # later, or with the last write. 8 B take the engine 124.8 ps, rounded 125, and 4,096 B 63,898.
 hpus() {
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
     task() {
         same "task $1" "$2" "$(sim -n 2 --quiet "${@:3}" "$programs/simnic_hpus" task "$1" 2>&1)"
     }
@@ -97,6 +99,12 @@ hpus() {
     task write_read 1222190
     # after a look's time it goes on
     task yield 741940
+    # Three puts of 81.92 ns at the port. The egress queue has room for them; or for one, then the
+    # second waits until the first begins to leave, 20 ns; the third for the second, which begins at
+    # 81.92, and sees that at 100.
+    task puts 721940
+    printf '%s\n' 'base = "discrete"' 'egress_queue = 1' > "$work/m.toml"
+    task puts 821940 --nic "$work/m.toml"
 }
 
 # Each action of the table, discrete, in ns: a put of 8 B is ready at its target after o 65, L_dma
@@ -125,6 +133,42 @@ actions() {
     action put 311940 --nic integrated
     action ack 508740 --nic integrated
     action get 508740 --nic integrated
+}
+
+# Messages of one sender at one entry, native handlers of 1 us on 4 HPUs: the first is ready at 461.94
+# ns, the next 65 ns behind each other. One after the other the eighth ends 8 us after that; side by
+# side it begins when the fourth has left its HPU, at 461.94 + 3 * 65 + 1000, and ends 1 us later. Then
+# 250 ns until it is counted.
+crowd() {
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    on() {
+        sim -n 2 "$@" 2>&1
+    }
+    p=$programs/simnic_crowd
+    same "one after the other" 8711940 "$(on --quiet --handler 1us "$p" rate 8)"
+    same "side by side" 2906940 "$(on --quiet --handler 1us "$p" rate 8 unordered)"
+    printf '%s\n' 'base = "discrete"' 'entry_messages = 8' 'handler = "1us"' > "$work/m.toml"
+    same "side by side by the machine" 2906940 "$(on --quiet --nic "$work/m.toml" "$p" rate 8)"
+    # Two at a time: the eighth is the fourth of its HPU.
+    printf '%s\n' 'base = "discrete"' 'entry_messages = 2' 'handler = "1us"' > "$work/m.toml"
+    same "two at a time" 4776940 "$(on --quiet --nic "$work/m.toml" "$p" rate 8)"
+    # The first header handler reads from the host, 510.125 ns, then come its payload handler, 10 ns,
+    # and 250 ns until its event: after that, at once, come those of the three others, in order.
+    same "events in order" "1232065 1 2 3 4" "$(on --quiet "$p" order)"
+    # Eight packets, 81.92 ns apart, on one HPU: the fourth finds two that wait, or no buffer.
+    for key in "hpu_queue = 2" "buffers = 3"; do
+        printf '%s\n' 'base = "discrete"' 'hpus = 1' 'handler = "1us"' "$key" > "$work/m.toml"
+        for _ in 1 2 3; do
+            on --nic "$work/m.toml" --stats=json "$p" flow 8 > "$work/out"
+            same "$key" "ack 3 12288;completion 1 20480 1;event PT_DISABLED 3 0;event PUT 3 12288;" \
+                "$(grep -E '^(ack|event|completion)' "$work/out" | sort | tr '\n' ';')"
+            same "$key, counted" "5;20480;1;" "$(grep -E '"(lost_packets|lost_bytes|disabled)"' "$work/out" |
+                head -3 | tr -dc '0-9\n' | tr '\n' ';')"
+        done
+        on --nic "$work/m.toml" --quiet "$p" flow 3 > "$work/out"
+        same "$key, three packets" "ack 0 12288" "$(grep ack "$work/out")"
+    done
 }
 
 # Device code on several HPUs: a lock waits, and additions without it are lost, alike in each run.
@@ -374,7 +418,8 @@ machines() {
     }
     all=('o = "65ns"' 'o_receive = 0' 'g = 6.7' "G = '20ps/B'" 'model = "packets"' 'match = "30ns"'
          'cam = "2ns"' 'dma_latency = "0.25us" # PCIe' 'dma_byte = "15.6ps"' 'look = "20ns"'
-         'host_latency = 51' 'host_byte = "6.667ps"' 'handler = "10ns"' 'hpus = 4' 'clock = "2.5GHz"' 'timing = "arm"')
+         'host_latency = 51' 'host_byte = "6.667ps"' 'handler = "10ns"'
+         'hpu_queue = 64' 'buffers = 64' 'egress_queue = 64' 'entry_messages = 1' 'hpus = 4' 'clock = "2.5GHz"' 'timing = "arm"')
     machine '# all of it' '' "${all[@]}"
     pingpong "a file with all keys" 711940
     machine 'base = "discrete"' 'dma_latency = 50'

@@ -23,10 +23,57 @@ struct transfer {
 
 static bool take(struct sim_channel *c);
 
+/* ---- packet buffers ---- */
+
+/* How many packets of a message the NIC is done with: they are in host memory, or their handlers
+ * have ended. */
+static uint64_t done_with(const struct arrival *a)
+{
+    if (a->over) {
+        return a->packets;
+    }
+    if (!a->begun || a->m.phase == RX_HEADER) {
+        return 0;
+    }
+    uint64_t held = a->m.rx->held, moved = a->m.moved < held ? a->m.moved : held;
+    uint64_t done = a->deposits && a->m.rx->sink == RX_DEPOSIT ? a->deposited : moved;
+    uint64_t n = done < a->length ? done / a->m.source->packet_size : a->packets;
+    return n < a->packets ? n : a->packets;
+}
+
+static void free_buffers(struct arrival *a)
+{
+    uint64_t done = done_with(a);
+    if (done > a->freed) {
+        a->peer->fabric->buffers -= done - a->freed;
+        a->freed = done;
+    }
+}
+
+/* A packet takes a buffer, unless the NIC discards it. If there is none its bytes are there all the
+ * same, since only handlers lose it, and whether the message has some may not be known yet. */
+static void take_buffer(struct arrival *a, uint64_t offset)
+{
+    struct sim_fabric *f = a->peer->fabric;
+    bool discards = a->begun && a->m.phase != RX_HEADER && a->m.rx->sink == RX_DISCARD;
+    if (a->overrun || discards) {
+        return;
+    }
+    if (f->buffers >= sim_machine(f->clock)->buffers) {
+        a->overrun = true;
+        a->lost = offset;
+        return;
+    }
+    a->packets++;
+    f->buffers++;
+    f->buffers_most = f->buffers > f->buffers_most ? f->buffers : f->buffers_most;
+}
+
 /* Frees a message that is over; the transfers that are under way still name it. */
 static void free_arrival(struct arrival *a)
 {
     a->over = true;
+    free_buffers(a);
     if (a->transfers == 0) {
         free(a->payload);
         free(a);
@@ -197,10 +244,21 @@ static void begin(struct arrival *a)
     a->m = (struct rx_machine){.source = &p->source, .status = a->m.status, .rx = rx};
     a->begun = c->lent = true;
     rx->number = c->number++;
-    rx->last = rx->tells = false;
+    rx->last = rx->tells = rx->overrun = false;
     rx->length = a->length;
     memcpy(rx->header, a->header, FABRIC_HEADER);
     rx_machine_begin(&a->m);
+}
+
+/* Whether a message that has come may end before all that came before it. */
+static bool passes(const struct arrival *a)
+{
+    const struct fabric_upcalls *up = a->peer->source.up;
+    const struct list *l = a->channel->arrivals.next;
+    while (l != &a->link && up->rx_passes(a->m.rx, container_of(l, struct arrival, link)->m.rx)) {
+        l = l->next;
+    }
+    return l == &a->link;
 }
 
 /* Whether the NIC has said RX_TURN, and nothing has changed that this can be due to. */
@@ -222,15 +280,18 @@ static bool go_on(struct arrival *a, bool first, bool in_order, bool *moved)
         begin(a);
         *moved = true;
     }
-    if (!first && a->m.phase == RX_DONE) {
-        return false;
-    }
+    a->m.rx->overrun = a->overrun;
+    a->m.rx->lost = a->lost;
     if (a->deposits) {
         deposit(a);
     }
-    a->m.rx->behind = !first || a->transfers != 0;
+    bool behind = !first && !(a->m.phase == RX_DONE && passes(a));
+    a->m.rx->behind = behind || a->transfers != 0;
     current = a;
     *moved |= rx_machine_go_on(&a->m);
+    if (behind && a->m.phase == RX_DONE && a->m.status == FABRIC_OK) {
+        a->peer->source.up->rx_early(a->peer->source.np, a->m.rx);
+    }
     bool over = a->m.phase == RX_IDLE;
     if (over || (a->m.rx->tells && !a->tells)) {
         a->tells = true;
@@ -249,9 +310,13 @@ static bool take(struct sim_channel *c)
         bool matched = !over && a->m.rx->matched;
         if (over) {
             free_arrival(a);
-        } else if (!matched) {
-            break;
         } else {
+            free_buffers(a);
+        }
+        if (!over && !matched) {
+            break;
+        }
+        if (!over) {
             in_order = in_order && engine_has_all(a);
         }
         l = over ? c->arrivals.next : l->next;
@@ -331,6 +396,7 @@ static void ready(void *held)
         if (a != NULL) {
             memcpy(a->payload + packet->offset, packet->data, packet->bytes);
             a->arrived = packet->offset + packet->bytes;
+            take_buffer(a, packet->offset);
             a->m.status =
                 packet->status != FABRIC_OK ? (enum fabric_status)packet->status : a->m.status;
             take(c);

@@ -38,7 +38,7 @@
 
 #define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
 /* The last two bytes are the version, in digits: it changes with the layout. */
-#define SIM_MAGIC UINT64_C(0x35306d6973777000)
+#define SIM_MAGIC UINT64_C(0x36306d6973777000)
 #define SIM_PAGE UINT64_C(4096)
 #define SIM_NEVER UINT64_MAX
 #define SIM_SKIP UINT64_C(1000000) /* ps that a rank which polls skips at once, at most */
@@ -63,8 +63,13 @@ struct sim_machine {
     uint32_t hpus;
     uint32_t clock_mhz; /* of an HPU */
     uint32_t timing;    /* number of the table of rv32_timings[] that counts its cycles */
-    uint32_t loggops;   /* g is between messages, on both sides, as in docs/loggops-model.md */
-    uint32_t no_skip;   /* looks at nothing are made one by one */
+    uint32_t hpu_queue; /* calls of an entry's handlers that may wait for an HPU */
+    uint32_t
+        buffers; /* packets that a NIC may have that handlers or the engine are to be done with */
+    uint32_t egress_queue;   /* messages of handlers that may wait for the egress port */
+    uint32_t entry_messages; /* of a sender that handlers of an entry may have at a time */
+    uint32_t loggops;        /* g is between messages, on both sides, as in docs/loggops-model.md */
+    uint32_t no_skip;        /* looks at nothing are made one by one */
 };
 
 /* SIM_NEXT: it is to run, as soon as another one is idle again (sim_next()). */
@@ -213,7 +218,10 @@ struct sim_record {
 
 /* What a rank has counted. It is written with the record, but read when all is over. */
 struct sim_figures {
-    uint64_t requests, dropped;   /* that came to the NIC that it opened last; that it dropped */
+    /* Of the NIC that it opened last: requests that came; that no entry took; packets, and bytes,
+     * for handlers that found no room; portal table entries that flow control has disabled. */
+    uint64_t requests, dropped, lost, lost_bytes, disabled;
+    uint64_t buffers_most;        /* packet buffers that were taken at once */
     uint64_t spans, spans_missed; /* that it has noted; for which there was no room */
     uint64_t spans_sum;           /* of those noted, sim_sum_span() */
     uint32_t phases, phase_open;  /* how many; 1 and the place of the open one, 0: there is none */

@@ -103,6 +103,8 @@ enum fabric_send sim_send(struct fabric_peer *peer, enum fabric_class class, str
         tx->fault = FABRIC_SEGV;
         d->length = 0;
     }
+    d->queued = tx->from == FABRIC_FROM_HANDLER && class != FABRIC_RESPONSE;
+    p->fabric->queued += d->queued;
     depart(p->fabric, d, tx->from);
     return tx->at_once ? FABRIC_SENT : FABRIC_QUEUED;
 }
@@ -148,6 +150,19 @@ static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
     d->moved = rc == 0 ? d->moved + n : d->length;
     enum fabric_status fault = d->tx != NULL ? d->tx->fault : FABRIC_OK;
     return rc == 0 ? FABRIC_OK : fault != FABRIC_OK ? fault : FABRIC_SEGV;
+}
+
+/* A message of a handler no longer waits in the egress queue. */
+static void leave_queue(struct sim_fabric *f, struct departure *d)
+{
+    f->queued -= d->queued;
+    d->queued = false;
+}
+
+bool sim_egress_room(struct fabric *fabric)
+{
+    const struct sim_fabric *f = sim_of(fabric);
+    return f->queued < machine(f)->egress_queue;
 }
 
 static void end_departure(struct departure *d, enum fabric_status status)
@@ -200,6 +215,7 @@ static void egress(void *fabric)
     if (before == 0) {
         note_begun(f, d->ready);
     }
+    leave_queue(f, d);
     if (d->moved == d->length) {
         counts->messages++;
         end_departure(d, status);
@@ -224,6 +240,7 @@ void sim_drop_departures(struct sim_fabric *f, struct sim_peer *p)
         struct departure *d = container_of(l, struct departure, link);
         next = l->next;
         if (d->peer == p) {
+            leave_queue(f, d);
             f->waiting -= d->moved == 0;
             end_departure(d, FABRIC_UNDELIVERABLE);
         }

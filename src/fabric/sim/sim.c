@@ -147,7 +147,14 @@ static void sim_happened(void *fabric)
 static void sim_tally(void *fabric, struct sim_figures *figures)
 {
     const struct sim_fabric *f = fabric;
-    f->setup.up->tally(f->setup.nic, &figures->requests, &figures->dropped);
+    struct fabric_tally t;
+    f->setup.up->tally(f->setup.nic, &t);
+    figures->requests = t.requests;
+    figures->dropped = t.dropped;
+    figures->lost = t.lost;
+    figures->lost_bytes = t.lost_bytes;
+    figures->disabled = t.disabled;
+    figures->buffers_most = f->buffers_most;
 }
 
 static int sim_open(const struct fabric_setup *setup, struct fabric **opened, uint32_t *pid,
@@ -401,8 +408,14 @@ static void sim_hpus(struct fabric *fabric, struct fabric_hpus *hpus)
 {
     struct sim_fabric *f = sim_of(fabric);
     const struct sim_machine *m = sim_machine(f->clock);
-    *hpus = (struct fabric_hpus){m->hpus, m->clock_mhz, m->handler,
-                                 m->look, m->dma,       f->clock->segment->profiled != 0};
+    *hpus = (struct fabric_hpus){.count = m->hpus,
+                                 .clock_mhz = m->clock_mhz,
+                                 .queue = m->hpu_queue,
+                                 .messages = m->entry_messages,
+                                 .native = m->handler,
+                                 .look = m->look,
+                                 .dma_latency = m->dma,
+                                 .profiled = f->clock->segment->profiled != 0};
 }
 
 static void sim_took(struct fabric *fabric, const struct fabric_took *t)
@@ -445,6 +458,7 @@ static const struct fabric_time sim_time = {.nid = sim_nid,
                                             .lead = sim_lead,
                                             .dma = sim_dma,
                                             .written = sim_dma_written,
+                                            .room = sim_egress_room,
                                             .touch = sim_touch,
                                             .pause = sim_pause,
                                             .mark = sim_begin_phase};

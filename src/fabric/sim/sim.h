@@ -24,6 +24,7 @@ struct departure {
     uint64_t lead; /* with which it was handed over */
     struct sim_peer *peer;
     enum fabric_class class;
+    bool queued; /* it has a place of the egress queue, as long as nothing of it has left */
     struct fabric_tx *tx; /* NULL: the payload is `own` */
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint64_t length, moved;
@@ -40,7 +41,10 @@ struct arrival {
     uint64_t arrived, issued, deposited;
     unsigned transfers; /* of the DMA engine that are under way */
     bool begun, over;
-    bool deposits; /* its header is done, and it writes to host memory at the end */
+    bool overrun; /* packets from byte `lost` on found no buffer */
+    uint64_t lost;
+    uint64_t packets, freed; /* that have taken buffers; whose buffers are free again */
+    bool deposits;           /* its header is done, and it writes to host memory at the end */
     bool handled;  /* a handler has run for it, and the NIC has its end told (timed_told()) */
     bool told;     /* the DMA transfer that tells of its end was issued */
     bool tells;    /* its handlers have ended (rx->tells), and that was counted in channel->turns */
@@ -108,6 +112,8 @@ struct sim_fabric {
     uint64_t written;               /* when all that handlers have written is in host memory */
     uint64_t ingress_free;          /* when the receiving side takes the next message */
     struct sim_taking *taking;      /* by rank and class */
+    uint64_t buffers, buffers_most; /* packet buffers that are taken, and were at most */
+    unsigned queued;                /* messages of handlers of which nothing has left */
     uint64_t messages, waiting;     /* that were sent; of these that have not begun to leave */
     uint64_t *ready; /* by rank and class: when the last packet that has come is ready */
     _Atomic uint32_t doorbell;

@@ -66,12 +66,12 @@ static bool has_place(const struct rx *rx, uint64_t packets)
 }
 
 /* Whether the message shall leave: its payload is short, or worth a copy. A simulated NIC goes on
- * with the messages behind one whose handlers run, and so copies nothing. */
+ * with the messages behind one whose handlers run (turn_passes()), and so needs none to leave. */
 static bool is_due(const struct rx *rx)
 {
     const struct nic *nic = rx->peer->nic;
-    return rx->f.length <= nic->inline_max ||
-           (nic->time == NULL && (rx->at.le->handlers->slow != 0 || detach_behind_entry(rx)));
+    return nic->time == NULL && (rx->f.length <= nic->inline_max ||
+                                 rx->at.le->handlers->slow != 0 || detach_behind_entry(rx));
 }
 
 bool detach_may(const struct rx *rx)

@@ -37,6 +37,10 @@ bool handlers_no_room(struct rx *rx)
     struct pt *pt = &rx->at.ni->pts[rx->at.le->pt_index];
     int64_t now = run->nic->now();
     int64_t patience = run->nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
+    const struct handlers *h = rx->at.le->handlers;
+    if (run->nic->time != NULL && (h->block == 0 || run->block != NULL)) {
+        patience = 0; /* a simulated NIC loses what finds no room at once */
+    }
     if (run->stalled == 0 || rx->f.behind) {
         run->stalled = now; /* the time of a message behind others begins with its turn */
     }
@@ -47,6 +51,7 @@ bool handlers_no_room(struct rx *rx)
     bool refuses = (pt->options & PTL_PT_FLOWCTRL) != 0;
     ptl_ni_fail_t fail = refuses ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
     run->flow_control = run->lost = true;
+    timed_lost(rx);
     rx->at.le->handlers->stats->refused++;
     rx->f.sink = RX_DISCARD;
     rx->at.ni->registers[PTL_SR_DROP_COUNT]++;
@@ -70,7 +75,8 @@ static int go_on_elsewhere(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     if (!run->active) {
-        if (!run->header_done && !packets_room(rx)) {
+        if (!run->header_done &&
+            (!packets_room(rx) || (run->nic->time != NULL && timed_loses(rx, 0)))) {
             rx->f.elsewhere = true;
             return HPU_WAIT;
         }

@@ -226,6 +226,12 @@ static bool send_from_there(struct hpu_env *env, struct ni *ni, const struct req
     return true;
 }
 
+/* Whether a simulated NIC's egress queue has a place for a message from the handler's memory. */
+static bool has_egress(const struct nic *nic, const struct request *r)
+{
+    return nic->time == NULL || r->le != NULL || nic->time->room(nic->fabric);
+}
+
 /* Waits for a place in the queue of handlers' messages (nic/share.h), in case that the request has
  * to wait there. */
 static int await_place(struct hpu_env *env, struct ni *ni, const struct request *r, bool waits)
@@ -237,7 +243,7 @@ static int await_place(struct hpu_env *env, struct ni *ni, const struct request 
         if (peer == NULL) {
             return PTL_NO_SPACE;
         }
-        if (request_has_place(peer, r)) {
+        if (request_has_place(peer, r) && has_egress(ni->nic, r)) {
             return PTL_OK;
         }
         since = since == 0 ? ni->nic->now() : since;

@@ -475,17 +475,21 @@ static enum rx_step last_calls(struct rx *rx)
     return RX_GO;
 }
 
+void handlers_early(struct rx *rx)
+{
+    if (rx->run->told == 0 && last_calls(rx) == RX_GO) {
+        (void)timed_told(rx);
+    }
+}
+
 enum rx_step handlers_completion(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     if (run->completion_done) {
         return RX_GO;
     }
-    enum rx_step step = run->told == 0 ? last_calls(rx) : RX_GO;
-    if (step != RX_GO) {
-        return step;
-    }
-    if (run->nic->time != NULL && !timed_told(rx)) {
+    if ((run->told == 0 && last_calls(rx) == RX_WAIT) ||
+        (run->nic->time != NULL && !timed_told(rx))) {
         return RX_WAIT;
     }
     run->completion_done = true;

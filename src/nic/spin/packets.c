@@ -26,6 +26,7 @@
 #include "nic/spin/handlers.h"
 #include "nic/spin/telemetry.h"
 #include "nic/spin_calls.h"
+#include "nic/timed.h"
 
 #include <stdlib.h>
 
@@ -44,8 +45,7 @@ struct packet {
 bool packets_room(const struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
-    return hpu_queue_waiting(nic->sched, &rx->at.le->handlers->queue) <
-           (uint64_t)nic->process->options.number[OPT_HPU_QUEUE];
+    return hpu_queue_waiting(nic->sched, &rx->at.le->handlers->queue) < nic->queue_most;
 }
 
 static void free_packet(struct packet *p)
@@ -214,7 +214,7 @@ enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
 {
     struct handler_run *run = rx->run;
     while (run->consumed < length && rx->f.sink == RX_PACKETS) {
-        if (!packets_room(rx)) {
+        if (!packets_room(rx) || (run->nic->time != NULL && timed_loses(rx, offset))) {
             if (handlers_no_room(rx)) {
                 break;
             }

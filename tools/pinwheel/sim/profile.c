@@ -43,6 +43,10 @@ static const struct parameter parameters[] = {
     {"host_byte", "\"6.667ps\"", BYTE, AT(host_byte), 0, SLOWEST},
     {"look", "\"20ns\"", PS, AT(look), 1000, LONGEST},
     {"handler", "\"10ns\"", PS, AT(handler), 0, LONGEST},
+    {"hpu_queue", "65536", COUNT, AT(hpu_queue), 1, 1000000},
+    {"buffers", "65536", COUNT, AT(buffers), 1, 1000000},
+    {"egress_queue", "4096", COUNT, AT(egress_queue), 1, 1000000},
+    {"entry_messages", "1", COUNT, AT(entry_messages), 1, 1000000},
     {"hpus", "4", COUNT, AT(hpus), 1, SIM_HPUS},
     {"clock", "\"2.5GHz\"", MHZ, AT(clock_mhz), 1, 100000},
     {"timing", "\"arm\"", TIMING, AT(timing), 0, UINT64_MAX},
@@ -50,13 +54,17 @@ static const struct parameter parameters[] = {
 
 enum { PARAMETERS = sizeof(parameters) / sizeof(parameters[0]), PSPIN = 0, ARM = 2 };
 
+/* Queues and buffers, of which the paper has no figures: so long that none of its own fills them.
+ */
+#define QUEUES .hpu_queue = 65536, .buffers = 65536, .egress_queue = 4096, .entry_messages = 1
+
 /* The machines of the sPIN paper, section 4: a NIC beside the processor, behind a bus, and one in
  * it; one that costs nothing, whose host and network are those of the LogGOPS model; and PsPIN's
  * cluster of 32 cores behind the bus. */
 #define PAPER                                                                                      \
     .o = 65000, .g = 6700, .byte = 20000000, .match = 30000, .cam = 2000, .look = 20000,           \
     .host = 51000, .host_byte = 6667000, .handler = 10000, .hpus = 4, .clock_mhz = 2500,           \
-    .timing = ARM
+    .timing = ARM, QUEUES
 
 static const struct {
     const char *name;
@@ -73,7 +81,8 @@ static const struct {
       .look = 20000,
       .hpus = SIM_HPUS,
       .clock_mhz = 2500,
-      .timing = ARM}},
+      .timing = ARM,
+      QUEUES}},
     {"pspin",
      {.o = 65000,
       .g = 6700,
@@ -88,7 +97,8 @@ static const struct {
       .handler = 10000,
       .hpus = 32,
       .clock_mhz = 1000,
-      .timing = PSPIN}},
+      .timing = PSPIN,
+      QUEUES}},
 };
 
 const char *profile_timing(const struct sim_machine *m)

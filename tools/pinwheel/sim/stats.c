@@ -31,6 +31,10 @@ struct sim_stats *stats_take(struct coordinator *c)
         stats_take_phases(to, &f, to->now);
         to->requests = f.requests;
         to->dropped = f.dropped;
+        to->lost = f.lost;
+        to->lost_bytes = f.lost_bytes;
+        to->disabled = f.disabled;
+        to->buffers_most = f.buffers_most;
         to->matched = f.requests > f.dropped ? f.requests - f.dropped : 0;
         if (i < c->setup.ranks) {
             to->link_out = net_busy(c->net, 2 * i);
@@ -104,6 +108,10 @@ static void add_rank(struct rank_stats *to, const struct rank_stats *r)
     to->requests += r->requests;
     to->matched += r->matched;
     to->dropped += r->dropped;
+    to->lost += r->lost;
+    to->lost_bytes += r->lost_bytes;
+    to->disabled += r->disabled;
+    to->buffers_most = r->buffers_most > to->buffers_most ? r->buffers_most : to->buffers_most;
 }
 
 void stats_sum(const struct sim_stats *s, struct rank_stats *sum)

@@ -24,7 +24,10 @@ struct rank_stats {
     uint32_t rank, process; /* `process` is 0 for the rank's own */
     struct sim_counts counts;
     uint64_t now, lead; /* when it was last heard of, ps; how much sooner with one HPU more */
-    uint64_t link_out, link_in;          /* ps that the links of its host were taken */
+    uint64_t link_out, link_in; /* ps that the links of its host were taken */
+    /* packets, and bytes, for handlers that found no room; portal table entries that flow control
+     * has disabled; packet buffers that were taken at once at most */
+    uint64_t lost, lost_bytes, disabled, buffers_most;
     uint64_t requests, matched, dropped; /* requests that came to it; of these, those that
                                           * an entry took, and the others */
     uint32_t phases;

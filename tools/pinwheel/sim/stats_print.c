@@ -95,13 +95,14 @@ static void print_row(FILE *to, const char *name, const struct sim_stats *s,
     uint64_t end = s->end * of;
     fprintf(to,
             "%6s %6.1f %6.1f %6.1f %6.1f %6.1f %6.1f %6.1f %8.2f %5" PRIu64 " %8.2f %5" PRIu64
-            " %8.2f %5" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8" PRIu64 " %9" PRIu64 " %10.3f\n",
+            " %8.2f %5" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8" PRIu64 " %7" PRIu64 " %8" PRIu64
+            " %9" PRIu64 " %10.3f\n",
             name, 100 * part(c->host, end), 100 * part(c->memory, end),
             100 * part(r->link_out, end), 100 * part(r->link_in, end), 100 * part(c->egress, end),
             100 * part(c->dma, end), 100 * part(sim_hpus_taken(c), end * s->hpus),
             part(c->egress_queue.waited, end), c->egress_queue.most, part(c->dma_queue.waited, end),
             c->dma_queue.most, part(c->hpu_queue.waited, end), c->hpu_queue.most, c->messages,
-            r->matched, r->dropped, c->looks, us(c->skipped));
+            r->matched, r->dropped, r->lost, r->disabled, c->looks, us(c->skipped));
 }
 
 static void print_handlers(FILE *to, const struct sim_stats *s, const struct rank_stats *sum)
@@ -121,12 +122,13 @@ void stats_print(const struct sim_stats *s, FILE *to)
 {
     struct rank_stats sum;
     stats_sum(s, &sum);
-    fprintf(to,
-            "\n%6s %48s %14s %14s %14s\n"
-            "%6s %6s %6s %6s %6s %6s %6s %6s %8s %5s %8s %5s %8s %5s %9s %9s %8s %9s %10s\n",
-            "", "taken, % of the time", "egress queue", "DMA queue", "HPU queue", "rank", "host",
-            "memory", "out", "in", "egress", "DMA", "HPUs", "mean", "most", "mean", "most", "mean",
-            "most", "messages", "matched", "dropped", "looks", "skipped us");
+    fprintf(
+        to,
+        "\n%6s %48s %14s %14s %14s\n"
+        "%6s %6s %6s %6s %6s %6s %6s %6s %8s %5s %8s %5s %8s %5s %9s %9s %8s %7s %8s %9s %10s\n",
+        "", "taken, % of the time", "egress queue", "DMA queue", "HPU queue", "rank", "host",
+        "memory", "out", "in", "egress", "DMA", "HPUs", "mean", "most", "mean", "most", "mean",
+        "most", "messages", "matched", "dropped", "lost", "disabled", "looks", "skipped us");
     for (uint32_t i = 0; i < s->ranks; i++) {
         char name[16];
         stats_name(&s->rank[i], name, sizeof(name));
@@ -175,6 +177,10 @@ static void json_counts(struct json *j, const struct sim_stats *s, const struct 
     json_unsigned(j, "requests", r->requests);
     json_unsigned(j, "matched", r->matched);
     json_unsigned(j, "dropped", r->dropped);
+    json_unsigned(j, "lost_packets", r->lost);
+    json_unsigned(j, "lost_bytes", r->lost_bytes);
+    json_unsigned(j, "disabled", r->disabled);
+    json_unsigned(j, "buffers_most", r->buffers_most);
     json_unsigned(j, "looks", c->looks);
     json_unsigned(j, "skipped_ps", c->skipped);
     json_unsigned(j, "handler_calls", c->handlers);
