@@ -216,6 +216,8 @@ struct fabric_upcalls {
      * end, although the message itself may not yet. rx_passes() says whether it may end before
      * `other`, which came before it. */
     void (*rx_early)(struct nic_peer *, struct fabric_rx *);
+    /* An HPU of the NIC fails. */
+    void (*hpu_fails)(struct nic *, unsigned hpu);
     bool (*rx_passes)(const struct fabric_rx *, const struct fabric_rx *other);
 };
 

@@ -97,6 +97,9 @@ struct hpu_sched_time {
 struct hpu_sched *hpu_sched_create_virtual(struct hpu_pool *pool, unsigned hpus,
                                            const struct hpu_sched_time *time,
                                            const struct hpu_sched_ops *ops, void *arg);
+/* hpu_sched_fault() takes an HPU out, for ever: the calls that run or are suspended there end as by
+ * a fault, and so do those that no HPU which is left may run, now and from then on. */
+void hpu_sched_fault(struct hpu_sched *s, unsigned hpu);
 const struct hpu_sched_time *hpu_sched_time_of(const struct hpu_sched *s);
 
 /* Called on the context of a call that runs there. hpu_sched_point() returns when the clock has

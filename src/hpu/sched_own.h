@@ -30,6 +30,7 @@ struct hpu {
     _Atomic unsigned called; /* incremented when there is work; a spinning HPU watches it */
     struct {
         bool due;              /* it is about to look for work */
+        bool out;              /* it has failed */
         struct hpu_exec *exec; /* that it runs; NULL: none */
         int code;              /* that its call has given */
         struct hpu_took took;  /* by that call */

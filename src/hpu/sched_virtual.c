@@ -13,14 +13,18 @@
  * HPUs see each other's stores in the order of virtual time, to that grain; and a call always runs
  * at the time of the clock.
  *
+ * An HPU that fails runs nothing any more; what is about to happen there finds no call.
+ *
  * Of HPUs that may run a call, and are idle, the one with the lowest number looks first.
  */
 #include "hpu/device.h"
+#include "hpu/refuse.h"
 #include "hpu/sched_own.h"
 
 #include <errno.h>
 
 static void look(void *hpu);
+static void end_unserved(void *sched);
 
 static bool at(struct hpu *h, uint64_t after, void (*happen)(void *))
 {
@@ -30,16 +34,30 @@ static bool at(struct hpu *h, uint64_t after, void (*happen)(void *))
 
 static void look_after(struct hpu *h, uint64_t after)
 {
-    if (!h->at.due && h->at.exec == NULL) {
+    if (!h->at.due && !h->at.out && h->at.exec == NULL) {
         h->at.due = at(h, after, look); /* if memory is short, the next call wakes it */
     }
 }
 
+/* Whether an HPU is left that may run calls of a queue. */
+static bool is_served(const struct hpu_sched *s, const struct hpu_queue *q)
+{
+    unsigned i = 0;
+    while (i < s->hpus && (s->hpu[i].at.out || (q->mask != 0 && (q->mask >> i & 1) == 0))) {
+        i++;
+    }
+    return i < s->hpus;
+}
+
 void sched_wake_virtual(struct hpu_sched *s, const struct hpu_queue *q)
 {
+    if (q != NULL && !is_served(s, q)) {
+        s->time->at(s->time->arg, s->time->now(s->time->arg), end_unserved, s);
+        return;
+    }
     for (unsigned i = 0; i < s->hpus; i++) {
         struct hpu *h = &s->hpu[i];
-        if (h->at.due || h->at.exec != NULL || (q != NULL && !sched_may_run(q, i))) {
+        if (h->at.due || h->at.out || h->at.exec != NULL || (q != NULL && !sched_may_run(q, i))) {
             continue;
         }
         look_after(h, 0);
@@ -133,6 +151,9 @@ static void end(void *hpu)
     struct hpu *h = hpu;
     struct hpu_sched *s = h->sched;
     struct hpu_exec *exec = h->at.exec;
+    if (exec == NULL) {
+        return; /* the HPU has failed */
+    }
     h->at.took.ps = now(h) - h->at.took.begin;
     mutex_take(&s->lock);
     h->at.exec = NULL;
@@ -151,6 +172,9 @@ static void go_on(void *hpu)
 {
     struct hpu *h = hpu;
     struct hpu_exec *exec = h->at.exec;
+    if (exec == NULL) {
+        return;
+    }
     bool device = exec->env.code != NULL;
     do {
         h->at.until = 0;
@@ -178,10 +202,11 @@ static void look(void *hpu)
     mutex_take(&s->lock);
     h->at.due = false;
     unsigned before = waiting(s);
-    struct hpu_exec *exec = h->at.exec == NULL ? sched_next(h) : NULL;
+    struct hpu_exec *exec = h->at.exec == NULL && !h->at.out ? sched_next(h) : NULL;
     uint64_t shortage = before != 0 && list_empty(&s->turn) ? now(h) - s->short_since : 0;
     if (exec != NULL) {
         h->at.exec = exec;
+        h->at.code = HPU_WAIT; /* it has not ended */
         exec->place = HPU_PLACE_RUNNING;
     }
     mutex_give(&s->lock);
@@ -203,6 +228,68 @@ static void look(void *hpu)
     if (first == 0 || !at(h, first, go_on)) {
         go_on(h);
     }
+}
+
+/* ---- HPUs that fail ---- */
+
+/* Ends a call that runs or is suspended on an HPU which has failed; lock held. */
+static void end_by_fault(struct hpu *h, struct hpu_exec *exec, uint64_t ps)
+{
+    struct hpu_sched *s = h->sched;
+    mutex_give(&s->lock);
+    hpu_tell(exec, h->number, "ended with SEGV: HPU %u, where it ran, has failed", h->number);
+    if (exec->wait != HPU_WAIT_NONE && h->at.code == HPU_WAIT) {
+        hpu_exec_cancel(exec); /* it is in the midst of something */
+    }
+    exec->host_fault = false;
+    mutex_take(&s->lock);
+    sched_ran(h, exec, SEGV, (int64_t)(ps / 1000));
+}
+
+/* Ends the calls for which no HPU is left. */
+static void end_unserved(void *sched)
+{
+    struct hpu_sched *s = sched;
+    for (;;) {
+        struct hpu_exec *exec = NULL;
+        mutex_take(&s->lock);
+        LIST_EACH(struct hpu_queue, q, &s->turn, turn) {
+            if (!is_served(s, q)) {
+                exec = container_of(q->ready.next, struct hpu_exec, link);
+                break;
+            }
+        }
+        mutex_give(&s->lock);
+        if (exec == NULL || !hpu_sched_withdraw(s, exec)) {
+            return;
+        }
+        hpu_tell(exec, s->hpus, "ended with SEGV: no HPU is left that may run it");
+        exec->host_fault = false;
+        s->ops->done(s->arg, exec, SEGV);
+    }
+}
+
+void hpu_sched_fault(struct hpu_sched *s, unsigned hpu)
+{
+    struct hpu *h = &s->hpu[hpu];
+    mutex_take(&s->lock);
+    struct hpu_exec *exec = h->at.exec;
+    h->at.out = true;
+    if (exec != NULL) {
+        h->at.exec = NULL;
+        h->at.took.ps = now(h) - h->at.took.begin;
+        s->time->took(s->time->arg, &h->at.took);
+        end_by_fault(h, exec, h->at.took.ps);
+    }
+    h->at.code = HPU_WAIT;
+    while (!list_empty(&h->suspended)) {
+        exec = container_of(h->suspended.next, struct hpu_exec, link);
+        list_remove(&exec->link);
+        exec->charged = 0;
+        end_by_fault(h, exec, 0);
+    }
+    mutex_give(&s->lock);
+    end_unserved(s);
 }
 
 struct hpu_sched *hpu_sched_create_virtual(struct hpu_pool *pool, unsigned hpus,

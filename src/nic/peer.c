@@ -387,7 +387,7 @@ static bool needs(struct nic_peer *p)
         .rx_done = rx_done, .sent = sent, .expects = expects, .needs = needs, .lock = nic_step_in, \
         .unlock = nic_step_out, .time_used = timed_used, .give_lock = timed_give,                  \
         .take_lock = timed_take, .happened = timed_happened, .tally = timed_tally,                 \
-        .rx_early = timed_early, .rx_passes = timed_passes,                                        \
+        .rx_early = timed_early, .rx_passes = timed_passes, .hpu_fails = timed_hpu_fails,          \
     }
 
 const struct fabric_upcalls nic_upcalls = UPCALLS(plain_short);

@@ -220,6 +220,15 @@ struct hpu_sched *timed_hpus(struct nic *nic)
     return hpu_sched_create_virtual(nic->hpus, hpus.count, &nic->hpu_time, &nic_sched_ops, nic);
 }
 
+void timed_hpu_fails(struct nic *nic, unsigned hpu)
+{
+    if (nic->sched != NULL) {
+        nic_unlock(nic);
+        hpu_sched_fault(nic->sched, hpu);
+        nic_lock(nic);
+    }
+}
+
 static void nothing(void *arg)
 {
 }

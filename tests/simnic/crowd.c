@@ -6,8 +6,10 @@
  *      rate N [unordered]      N messages of 8 bytes: when the last one was counted
  *      order                   four messages, the first of which a handler is slow with: when the
  *                              events of all have come, and in what order
- *      flow PACKETS            a message of so many packets: how its ack ends at the sender; then
- * what its completion handler was told, and the events at its target
+ *      hpus N                  N messages of 8 bytes whose sender needs no order: of each event the
+ *                              message, its ni_fail_type, and when it has come, from the start of
+ * the job on flow PACKETS            a message of so many packets: how its ack ends at the sender;
+ * then what its completion handler was told, and the events at its target
  */
 #include "../../examples/start.h"
 
@@ -111,6 +113,23 @@ static void order(struct start *s)
     printf("\n");
 }
 
+static void hpus(struct start *s, unsigned long n)
+{
+    ptl_handlers_t h = {.payload_handler = crowd_packet, .hpu_mem = PTL_HPU_MEM_NONE};
+    serve(s, INDEX, &h, true);
+    meet(s);
+    if (s->rank == 0) {
+        puts_of(s, n, PTL_MD_UNORDERED);
+        return;
+    }
+    for (unsigned long i = 0; i < n; i++) {
+        ptl_event_t e;
+        check(PtlEQWait(s->eq, &e), "PtlEQWait");
+        printf("%llu %d %llu\n", (unsigned long long)e.hdr_data, (int)e.ni_fail_type,
+               (unsigned long long)PtlSimNow());
+    }
+}
+
 static void flow(struct start *s, unsigned long packets)
 {
     ptl_pt_index_t index;
@@ -159,10 +178,12 @@ int main(int argc, char **argv)
         order(&s);
     } else if (argc >= 3 && strcmp(argv[1], "rate") == 0 && number(argv[2], 1, 10000, &n)) {
         rate(&s, n, argc > 3);
+    } else if (argc == 3 && strcmp(argv[1], "hpus") == 0 && number(argv[2], 1, MOST, &n)) {
+        hpus(&s, n);
     } else if (argc == 3 && strcmp(argv[1], "flow") == 0 && number(argv[2], 1, MOST, &n)) {
         flow(&s, n);
     } else {
-        usage(&s, "rate N [unordered]|order|flow PACKETS");
+        usage(&s, "rate N [unordered]|order|hpus N|flow PACKETS");
     }
     return finish(&s, 0);
 }

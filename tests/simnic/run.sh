@@ -352,6 +352,28 @@ faults() {
     same "drop" $((142388000 + lost * (160 + 66800))) "$(head -1 <<< "$said")"
     [ "$(sim -n 2 --quiet --fault "drop 0.1 seed 8" "$p" pingpong 100)" != "$(head -1 <<< "$said")" ] ||
         same "another seed" "another time" "the same"
+    # Messages begin at HPUs 0 to 3 at 695.54 ns, 233.6 of two barriers and 461.94, and 65 ns behind each
+    # other, for 1 us; 250 ns later they are told. HPU 1 fails at 1 us: the second, in its order, has
+    # failed; the fifth, at 955.54, goes to HPU 0 at 1695.54.
+    crowd=$programs/simnic_crowd
+    handlers() { sim -n 2 --quiet --handler 1us --fault "$1" "${@:2}" 2> /dev/null | tr '\n' ';'; }
+    wanted="1 0 1945540;2 34 1945540;3 0 2075540;4 0 2140540;5 0 2945540;"
+    for ((i = 0; i < runs; i++)); do
+        same "an HPU that fails" "$wanted" "$(handlers "hpu 1 of rank 1 faults at 1us" "$crowd" hpus 5)"
+    done
+    # The only one: what runs there, what waits, whose ends take the DMA engine 16 ps each, and what
+    # comes later has failed.
+    same "the last HPU" "1 34 1250000;2 34 1250016;3 34 1250032;4 34 1250048;5 34 1250064;6 34 1270540;7 34 1335540;8 34 1400540;" \
+        "$(handlers "hpu 0 of rank 1 faults at 1us" --hpus 1 "$crowd" hpus 8)"
+    # The fourth of ten round trips of 1423.88 ns waits at its link to the switch until that is up.
+    whole=$(sim -n 2 --quiet "$p" pingpong 10)
+    for link in host0-leaf0 leaf0-host0 leaf0-host1; do
+        late=$(sim -n 2 --quiet --fault "link $link down 5us..25us" "$p" pingpong 10)
+        same "$link is down" "$late" "$(sim -n 2 --quiet --fault "link $link down 5us..9us; link $link down 8us..25us" "$p" pingpong 10)"
+        [ "$((late - whole))" -gt 18000000 ] && [ "$((late - whole))" -lt 20000000 ] ||
+            same "$link is down" "18 to 20 us more than $whole" "$late"
+    done
+    same "a link that is down later" "$whole" "$(sim -n 2 --quiet --fault "link host0-leaf0 down 25us..26us" "$p" pingpong 10)"
     wrongs() {
         said=$("$pinwheel" sim -n 4 --fault "$1" true 2>&1)
         same "--fault \"$1\", status" 2 $?
@@ -365,7 +387,13 @@ faults() {
     wrongs "rank 1 dies at 1us; rank 1 dies at 2us" '"1" at character 26: allowed is a rank that does'
     wrongs "drop 0.7" '"0.7" at character 6: allowed is a probability from 0 to 0.5'
     wrongs "rank 1 dies at soon" '"soon" at character 16: allowed is a time'
-    wrongs "flood" '"flood" at character 1: allowed is "rank R dies at TIME" or "drop P seed S"'
+    wrongs "flood" '"flood" at character 1: allowed is "rank R dies at TIME", "hpu H of rank'
+    wrongs "hpu 2 of rank 1 fails at 1us" '"fails" at character 17: allowed is "faults"'
+    wrongs "hpu 4 of rank 1 faults at 1us" "HPU 4 of rank 1 is none of the job: allowed are HPUs 0 to 3 of"
+    wrongs "link leaf0 down 1us..2us" '"leaf0" at character 6: allowed is a link, NODE-NODE'
+    wrongs "link host0-leaf0 down 2us..1us" '"2us..1us" at character 23: allowed is from when until when'
+    refuses '"leaf0-spine2" at character 6: is no link of the network; some of its links are host0-leaf0' 1 \
+        "$pinwheel" sim -n 4 --fault "link leaf0-spine2 down 1us..2us" true
     wrongs "rank 4 dies at 1us" "rank 4 is none of the job: allowed is 0 to 3"
 }
 

@@ -249,6 +249,13 @@ struct sim_rank {
 
 enum { SIM_LEFT = 0x7466656c };
 
+/* An HPU that fails. */
+struct sim_hpu_fault {
+    uint32_t rank, hpu;
+    uint64_t time;
+};
+enum { SIM_HPU_FAULTS = 64 };
+
 /* Places: one for each rank, in their order, and behind them `processes` for each one's children,
  * which its processes take, and the coordinator gives back. */
 struct sim_segment {
@@ -258,9 +265,11 @@ struct sim_segment {
     uint32_t packet;       /* bytes of the longest payload of a packet */
     uint64_t lookahead;
     struct sim_machine machine;
-    uint32_t profiled; /* there is a struct sim_spent[SIM_SPENT] for each rank */
-    uint32_t debugged; /* 1 and the rank that a debugger is to attach to; 0: none is */
-    uint64_t spans;    /* room for spans of a rank; 0: none are noted */
+    uint32_t profiled;   /* there is a struct sim_spent[SIM_SPENT] for each rank */
+    uint32_t debugged;   /* 1 and the rank that a debugger is to attach to; 0: none is */
+    uint32_t hpu_faults; /* how many HPUs fail */
+    struct sim_hpu_fault hpu_fault[SIM_HPU_FAULTS];
+    uint64_t spans; /* room for spans of a rank; 0: none are noted */
     uint64_t board_at, ranks_at, spans_at, spent_at; /* in bytes from here; pages begin there */
     struct sim_address address[]; /* by place, as of when the present turns began */
 };

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "fabric/sim/dma.h"
+#include "fabric/sim/fail.h"
 #include "fabric/sim/lead.h"
 #include "fabric/sim/mark.h"
 #include "fabric/sim/note.h"
@@ -157,6 +158,15 @@ static void sim_tally(void *fabric, struct sim_figures *figures)
     figures->buffers_most = f->buffers_most;
 }
 
+static void free_fabric(struct sim_fabric *f)
+{
+    free(f->dma_starts.time);
+    free(f->ready);
+    free(f->taking);
+    free(f->stats);
+    free(f);
+}
+
 static int sim_open(const struct fabric_setup *setup, struct fabric **opened, uint32_t *pid,
                     struct reason *why)
 {
@@ -197,6 +207,11 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
     f->stats = stats;
     list_init(&f->peers);
     list_init(&f->departures);
+    if (!fail_plan(f)) {
+        sim_clock_forget(clock);
+        free_fabric(f);
+        return -ENOMEM;
+    }
     clock->me->address = (struct sim_address){.opened = clock->now,
                                               .closed = SIM_NEVER,
                                               .incarnation = setup->incarnation,
@@ -229,11 +244,7 @@ static void sim_close(struct fabric *fabric)
     while (!list_empty(&f->peers)) {
         sim_end_peer(LIST_FIRST(struct sim_peer, &f->peers, link));
     }
-    free(f->dma_starts.time);
-    free(f->ready);
-    free(f->taking);
-    free(f->stats);
-    free(f);
+    free_fabric(f);
 }
 
 static bool sim_poll(struct fabric *fabric)

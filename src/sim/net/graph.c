@@ -176,9 +176,18 @@ static void torus_name(const struct net_graph *g, uint32_t sw, char *text, size_
     }
 }
 
+static uint32_t level_of(const struct net_tree *t, uint32_t sw)
+{
+    uint32_t level = 1;
+    while (level < t->levels && sw >= t->first[level + 1]) {
+        level++;
+    }
+    return level;
+}
+
 void net_node_name(const struct net_graph *g, uint32_t node, char *text, size_t size)
 {
-    uint32_t sw = node - g->hosts, level = 1;
+    uint32_t sw = node - g->hosts, level;
     if (g->kind == NET_FILE) {
         snprintf(text, size, "%s", g->file.names[node]);
         return;
@@ -189,9 +198,7 @@ void net_node_name(const struct net_graph *g, uint32_t node, char *text, size_t 
     }
     switch (g->kind) {
     case NET_FATTREE:
-        while (level < g->tree.levels && sw >= g->tree.first[level + 1]) {
-            level++;
-        }
+        level = level_of(&g->tree, sw);
         snprintf(text, size, "switch %u of level %u", sw - g->tree.first[level], level);
         break;
     case NET_TORUS:
@@ -200,4 +207,45 @@ void net_node_name(const struct net_graph *g, uint32_t node, char *text, size_t 
     default:
         snprintf(text, size, "router %u of group %u", sw % g->dragonfly.a, sw / g->dragonfly.a);
     }
+}
+
+void net_node_word(const struct net_graph *g, uint32_t node, char *text, size_t size)
+{
+    uint32_t sw = node - g->hosts;
+    if (g->kind == NET_FILE) {
+        snprintf(text, size, "%s", g->file.names[node]);
+    } else if (node < g->hosts) {
+        snprintf(text, size, "host%u", node);
+    } else if (g->kind == NET_TORUS) {
+        torus_name(g, sw, text, size);
+        memmove(text + 6, text + 7, strlen(text + 7) + 1); /* without the space */
+    } else if (g->kind == NET_DRAGONFLY) {
+        snprintf(text, size, "router%u.%u", sw % g->dragonfly.a, sw / g->dragonfly.a);
+    } else {
+        uint32_t level = level_of(&g->tree, sw), number = sw - g->tree.first[level];
+        if (level == 1 || level == g->tree.levels) {
+            snprintf(text, size, "%s%u", level == 1 ? "leaf" : "spine", number);
+        } else {
+            snprintf(text, size, "level%u.%u", level, number);
+        }
+    }
+}
+
+bool net_link_find(const struct net_graph *g, const char *text, uint32_t channel[2])
+{
+    enum { NAME = 256 };
+    char from[NAME], to[NAME], link[2 * NAME + 2];
+    bool found[2] = {false, false};
+    for (uint32_t i = 0; i < g->channels && !(found[0] && found[1]); i++) {
+        net_node_word(g, g->links[i].from, from, sizeof(from));
+        net_node_word(g, g->links[i].to, to, sizeof(to));
+        for (int back = 0; back < 2; back++) {
+            snprintf(link, sizeof(link), "%s-%s", back ? to : from, back ? from : to);
+            if (!found[back] && strcmp(link, text) == 0) {
+                found[back] = true;
+                channel[back] = i;
+            }
+        }
+    }
+    return found[0] && found[1];
 }

@@ -107,6 +107,12 @@ uint32_t net_path_switches(const struct net_graph *g, uint32_t from, uint32_t to
 /* net_node_name() writes the name by which reports call a node. */
 void net_node_name(const struct net_graph *g, uint32_t node, char *text, size_t size);
 
+/* net_node_word() writes a name of a node without spaces: host0, leaf0, spine2 and, between these,
+ * level2.1; switch0,1; router3.1, router 3 of group 1; of a file its own. net_link_find() finds
+ * the link between two nodes that "NODE-NODE" names, as its two channels; false: there is none. */
+void net_node_word(const struct net_graph *g, uint32_t node, char *text, size_t size);
+bool net_link_find(const struct net_graph *g, const char *text, uint32_t channel[2]);
+
 static inline uint32_t net_switch_of(const struct net_graph *g, uint32_t host)
 {
     return g->links[2 * (size_t)host].to - g->hosts;

@@ -410,6 +410,10 @@ static void look_now(struct net *n, uint32_t channel)
         look(n, channel, ch->busy_until);
         return;
     }
+    if (n->c.downs != 0 && net_up_at(n, channel) > n->now) {
+        look(n, channel, net_up_at(n, channel));
+        return;
+    }
     uint32_t vc = choose(n, channel, &later);
     if (vc != NET_NONE) {
         transmit(n, channel, vc);

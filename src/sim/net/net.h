@@ -54,6 +54,14 @@ struct net_config {
     uint64_t byte;       /* time of a byte on a channel, in 1e-6 ps; at least 1 */
     uint64_t hop, cable; /* ps through a switch; along a cable */
     uint64_t seed;
+    const struct net_down *down; /* of the caller, as long as the network is open */
+    size_t downs;
+};
+
+/* A channel that carries nothing from one time until another, in ps. */
+struct net_down {
+    uint32_t channel;
+    uint64_t from, until;
 };
 
 /* Highest values of a configuration. */

@@ -55,6 +55,19 @@ void net_close(struct net *n)
     free(n);
 }
 
+uint64_t net_up_at(const struct net *n, uint32_t channel)
+{
+    uint64_t up = n->now, before;
+    do { /* times may overlap */
+        before = up;
+        for (size_t i = 0; i < n->c.downs; i++) {
+            const struct net_down *d = &n->c.down[i];
+            up = d->channel == channel && d->from <= up && up < d->until ? d->until : up;
+        }
+    } while (up != before);
+    return up;
+}
+
 bool net_overflow(const struct net *n)
 {
     return n->overflow;

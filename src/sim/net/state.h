@@ -153,10 +153,18 @@ static inline uint64_t net_tail_of(const struct net *n, uint32_t bytes)
     return bytes == n->c.packet ? n->full_tail : charges_product(bytes - 1, n->c.byte);
 }
 
+/* net_up_at() returns when a channel carries packets again, or now. One that does not counts as
+ * loaded beyond any other. */
+#define NET_DOWN_LOAD (UINT64_C(1) << 62)
+uint64_t net_up_at(const struct net *n, uint32_t channel);
+
 /* Returns how long a packet that comes to a channel now would wait, as far as known. */
 static inline uint64_t net_load(const struct net *n, uint32_t channel)
 {
     const struct net_channel *ch = &n->channels[channel];
+    if (n->c.downs != 0 && net_up_at(n, channel) > n->now) {
+        return NET_DOWN_LOAD;
+    }
     return ch->queued + (ch->busy_until > n->now ? ch->busy_until - n->now : 0);
 }
 

@@ -3,6 +3,9 @@
  * --fault. A text has clauses, which semicolons separate:
  *
  *      rank R dies at TIME     the process is killed when virtual time gets there
+ *      hpu H of rank R faults at TIME
+ *                              an HPU ends the handler that it runs, and runs none any more
+ *      link A-B down T1..T2    it carries nothing meanwhile, in either direction
  *      drop P [seed S]         a host's cable loses each packet with probability P, and its link
  *                              sends it again
  */
@@ -128,6 +131,63 @@ static int take_drop(struct words *w, struct fault_plan *plan)
                                      : take_number(w, UINT64_MAX, "a whole number", &plan->seed);
 }
 
+static int take_hpu(struct words *w, struct fault_plan *plan)
+{
+    uint64_t hpu, rank, time;
+    next(w);
+    if (take_number(w, SIM_HPUS - 1, "the number of an HPU", &hpu) != 0 ||
+        take_word(w, "of") != 0 || take_word(w, "rank") != 0 ||
+        take_number(w, UINT32_MAX - 1, "the number of a rank", &rank) != 0 ||
+        take_word(w, "faults") != 0 || take_word(w, "at") != 0 || take_time(w, &time) != 0) {
+        return -1;
+    }
+    if (plan->hpus == SIM_HPU_FAULTS) {
+        snprintf(w->error, FAULT_ERROR, "more than %d HPUs fail: leave some out", SIM_HPU_FAULTS);
+        return -1;
+    }
+    plan->hpu[plan->hpus++] = (struct sim_hpu_fault){(uint32_t)rank, (uint32_t)hpu, time};
+    return 0;
+}
+
+/* T1..T2, the first of which comes first. */
+static int take_times(struct words *w, uint64_t *from, uint64_t *until)
+{
+    char why[128], *dots = strstr(w->word, "..");
+    if (dots != NULL) {
+        *dots = '\0';
+        bool both = isdigit((unsigned char)w->word[0]) && isdigit((unsigned char)dots[2]) &&
+                    sim_time_parse(from, "--fault", w->word, why, sizeof(why)) == 0 &&
+                    sim_time_parse(until, "--fault", dots + 2, why, sizeof(why)) == 0;
+        *dots = '.';
+        if (both && *from < *until) {
+            next(w);
+            return 0;
+        }
+    }
+    return wrong(w, "from when until when, such as 20us..40us");
+}
+
+static int take_link(struct words *w, struct fault_plan *plan)
+{
+    struct fault_link l = {.from = 0};
+    next(w);
+    l.place = w->place;
+    snprintf(l.name, sizeof(l.name), "%s", w->word);
+    if (strchr(l.name, '-') == NULL) {
+        return wrong(w, "a link, NODE-NODE, such as leaf0-spine2");
+    }
+    next(w);
+    if (take_word(w, "down") != 0 || take_times(w, &l.from, &l.until) != 0) {
+        return -1;
+    }
+    if (!ARRAY_ROOM(plan->link, plan->links, plan->links_capacity, 8)) {
+        snprintf(w->error, FAULT_ERROR, "no memory");
+        return -1;
+    }
+    plan->link[plan->links++] = l;
+    return 0;
+}
+
 int fault_parse(struct fault_plan *plan, const char *text, char error[FAULT_ERROR])
 {
     struct words w = {.text = text, .at = text, .error = error};
@@ -138,8 +198,14 @@ int fault_parse(struct fault_plan *plan, const char *text, char error[FAULT_ERRO
             rc = take_death(&w, plan);
         } else if (strcmp(w.word, "drop") == 0) {
             rc = take_drop(&w, plan);
+        } else if (strcmp(w.word, "hpu") == 0) {
+            rc = take_hpu(&w, plan);
+        } else if (strcmp(w.word, "link") == 0) {
+            rc = take_link(&w, plan);
         } else {
-            rc = wrong(&w, "\"rank R dies at TIME\" or \"drop P seed S\"");
+            rc =
+                wrong(&w, "\"rank R dies at TIME\", \"hpu H of rank R faults at TIME\", \"link A-B "
+                          "down T1..T2\" or \"drop P seed S\"");
         }
         if (rc == 0 && w.word[0] != '\0') {
             rc = wrong(&w, "\";\", or the end");
@@ -151,8 +217,18 @@ int fault_parse(struct fault_plan *plan, const char *text, char error[FAULT_ERRO
     }
 }
 
-int fault_check(const struct fault_plan *plan, uint32_t ranks, char error[FAULT_ERROR])
+int fault_check(const struct fault_plan *plan, uint32_t ranks, uint32_t hpus,
+                char error[FAULT_ERROR])
 {
+    for (uint32_t i = 0; i < plan->hpus; i++) {
+        if (plan->hpu[i].rank >= ranks || plan->hpu[i].hpu >= hpus) {
+            snprintf(error, FAULT_ERROR,
+                     "HPU %u of rank %u is none of the job: allowed are HPUs 0 to %u of ranks 0 to "
+                     "%u",
+                     plan->hpu[i].hpu, plan->hpu[i].rank, hpus - 1, ranks - 1);
+            return -1;
+        }
+    }
     for (size_t i = 0; i < plan->deaths; i++) {
         if (plan->death[i].rank >= ranks) {
             snprintf(error, FAULT_ERROR, "rank %u is none of the job: allowed is 0 to %u",
@@ -166,6 +242,7 @@ int fault_check(const struct fault_plan *plan, uint32_t ranks, char error[FAULT_
 void fault_free(struct fault_plan *plan)
 {
     free(plan->death);
+    free(plan->link);
     *plan = (struct fault_plan){.death = NULL};
 }
 

@@ -38,7 +38,9 @@ static bool make_segment(struct coordinator *c)
                               .machine = c->setup.machine,
                               .debugged = c->setup.debugged ? c->setup.debug + 1 : 0,
                               .profiled = c->setup.profile,
+                              .hpu_faults = c->setup.faults.hpus,
                               .spans = c->setup.spans};
+    memcpy(s->hpu_fault, c->setup.faults.hpu, sizeof(s->hpu_fault));
     s->board_at = pages(sizeof(*s) + places * sizeof(s->address[0]));
     s->ranks_at = s->board_at + pages(sizeof(struct sim_board) + 2 * places * sizeof(uint32_t));
     s->spans_at = s->ranks_at + places * sizeof(struct sim_rank);
@@ -70,6 +72,45 @@ static bool make_segment(struct coordinator *c)
     return true;
 }
 
+/* Says that a link is none of the network, with some that are. */
+static void tell_links(const struct net_graph *g, const struct fault_link *l)
+{
+    enum { MOST = 8, NAME = 128 };
+    char from[NAME], to[NAME];
+    fprintf(stderr, "pinwheel sim: --fault \"%s\" at character %zu: is no link of the network;",
+            l->name, l->place);
+    uint32_t inner = g->channels - 2 * g->hosts, said = 0;
+    for (uint32_t i = 0; i < g->channels && said < MOST; i++) {
+        net_node_word(g, g->links[i].from, from, sizeof(from));
+        net_node_word(g, g->links[i].to, to, sizeof(to));
+        bool host = i < 2 * g->hosts;
+        if ((host && i % 2 == 0 && i < MOST / 2) || (!host && g->links[i].from < g->links[i].to)) {
+            fprintf(stderr, "%s %s-%s", said++ == 0 ? " some of its links are" : ",", from, to);
+        }
+    }
+    fprintf(stderr, " (%u of hosts, %u between switches)\n", g->hosts, inner / 2);
+}
+
+/* The channels that carry nothing for a while; false after a line. */
+static bool make_downs(struct coordinator *c)
+{
+    const struct fault_plan *f = &c->setup.faults;
+    c->down = calloc(2 * f->links + 1, sizeof(*c->down));
+    for (size_t i = 0; c->down != NULL && i < f->links; i++) {
+        uint32_t channel[2];
+        if (!net_link_find(&c->graph, f->link[i].name, channel)) {
+            tell_links(&c->graph, &f->link[i]);
+            return false;
+        }
+        for (unsigned k = 0; k < 2; k++) {
+            c->down[2 * i + k] = (struct net_down){channel[k], f->link[i].from, f->link[i].until};
+        }
+    }
+    c->setup.net.down = c->down;
+    c->setup.net.downs = 2 * f->links;
+    return c->down != NULL;
+}
+
 static bool make_network(struct coordinator *c)
 {
     char error[NET_ERROR];
@@ -77,6 +118,9 @@ static bool make_network(struct coordinator *c)
     own.context = c;
     if (net_graph_open(&c->graph, &c->setup.spec, c->setup.ranks, error) != 0) {
         fprintf(stderr, "pinwheel sim: --network %s\n", error);
+        return false;
+    }
+    if (!make_downs(c)) {
         return false;
     }
     c->net = net_open(&c->graph, &c->setup.net, &own);
@@ -104,6 +148,7 @@ static void free_coordinator(struct coordinator *c)
         net_close(c->net);
     }
     net_graph_close(&c->graph);
+    free(c->down);
     if (c->segment != NULL) {
         munmap(c->segment, c->layout.size);
     }

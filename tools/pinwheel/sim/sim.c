@@ -120,8 +120,9 @@ static const struct args_option sim_options[] = {
     {"--cable-latency", "TIME", "along a cable (default 33.4ns)", 0, AT(setup.net.cable),
      .take = take_time},
     {"--fault", "TEXT",
-     "what fails: \"rank 3 dies at 10us; drop 1e-5 seed 7\", times in virtual time", 0,
-     AT(setup.faults), .take = take_fault},
+     "what fails: \"rank 3 dies at 10us; hpu 2 of rank 5 faults at 1us; link leaf0-spine2 down "
+     "20us..40us; drop 1e-5 seed 7\", times in virtual time",
+     0, AT(setup.faults), .take = take_fault},
     {"-j", "N",
      "ranks that run at once, at most; results do not depend on it (default 4 a processor)",
      ARGS_NUMBER, AT(setup.jobs), 1, SIM_RANKS_MOST},
@@ -277,7 +278,7 @@ static int run_job(void *sim, const struct sim_machine *m, struct coordinator_re
         s->setup.jobs *= 4;
     }
     char error[ROOM_ERROR];
-    if (fault_check(&s->setup.faults, s->setup.ranks, error) != 0) {
+    if (fault_check(&s->setup.faults, s->setup.ranks, m->hpus, error) != 0) {
         fprintf(stderr, "pinwheel sim: --fault %s\n", error);
         return 2;
     }
@@ -288,6 +289,7 @@ static int run_job(void *sim, const struct sim_machine *m, struct coordinator_re
     struct coordinator *c = coordinator_start(&s->setup);
     struct served served;
     if (c == NULL) {
+        result->failed = true; /* it was said why */
         return 1;
     }
     if (!served_begin(&served, &s->launch, c, s->setup.direct, s->pmix)) {

@@ -68,6 +68,7 @@ struct coordinator {
     struct lines *lines; /* what ranks write; NULL: they do so themselves */
     struct net_graph graph;
     struct net *net;
+    struct net_down *down; /* channels of links that are down for a while */
     struct player *players;
     struct due *due; /* a heap */
     size_t due_count, due_capacity;
