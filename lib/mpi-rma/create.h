@@ -25,6 +25,7 @@ int window_make(const struct wish *wish, MPI_Win *win, void **base, bool *ours);
 struct shared;
 enum reason shared_make(struct window *w, const struct wish *wish, void **base);
 void shared_end(struct shared *shared);
+void *shared_part(const struct shared *shared, uint32_t rank);
 
 /* info.c: the hints of a window, and what they say. */
 void info_begin(struct window *w, MPI_Info info);

@@ -9,10 +9,12 @@
  */
 #include "move.h"
 
+#include "create.h"
 #include "dynamic.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* An operation whose arguments are all right. */
 struct ready {
@@ -52,10 +54,12 @@ static int choose_op(struct window *w, struct ready *r)
     const struct move *m = r->m;
     if (m->kind == MOVE_COMPARE_SWAP) {
         unsigned fits = CLASS_INTEGER | CLASS_LOGICAL | CLASS_BYTE;
-        return (r->target->class & fits) != 0
+        return (r->target->class & fits) != 0 && r->target->lasts
                    ? MPI_SUCCESS
-                   : window_error(w, MPI_ERR_TYPE,
-                                  "%s: the type must be of integers, logicals or bytes", m->call);
+                   : window_error(
+                         w, MPI_ERR_TYPE,
+                         "%s: the type must be a predefined one of integers, logicals or bytes",
+                         m->call);
     }
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
         if (operations[i].op == m->op) {
@@ -213,6 +217,59 @@ static int out_of_range(struct window *w, const struct move *m, uint64_t length)
                         m->call, m->disp, (long long)m->count, (unsigned long long)length, m->rank);
 }
 
+/* Finds the attached memory of a stretch, and sends as much of it as lies there: *sent. */
+static int send_piece(struct window *w, struct target *t, const struct ready *r,
+                      const struct pw_rma_block *b, size_t *sent)
+{
+    struct pw_rma_key *key;
+    struct pw_rma_request request;
+    uint64_t base;
+    struct pw_rma_block part = *b;
+    int rc = dynamic_find(w, t, b->offset, b->offset + 1, &key, &base);
+    if (rc != 0) {
+        return rc;
+    }
+    uint64_t left = base + pw_rma_key_length(key) - b->offset;
+    part.length = left < b->length ? left : b->length;
+    part.offset -= base;
+    rc = send_blocks(r, key, &part, 1, &request);
+    *sent = part.length;
+    return rc == 0 ? pw_rma_wait(&request) : rc;
+}
+
+/* An operation whose bytes are in several pieces of attached memory, stretch by stretch. */
+static int send_pieces(struct window *w, struct target *t, const struct ready *r)
+{
+    struct walks s = walks_begin(r, (uint64_t)r->m->disp);
+    int rc = r->m->kind == MOVE_COMPARE_SWAP ? -ESTALE : 0;
+    while (s.left > 0 && rc == 0) {
+        struct pw_rma_block b = next_block(r, &s);
+        while (b.length > 0 && rc == 0) {
+            size_t sent = 0;
+            rc = send_piece(w, t, r, &b, &sent);
+            b.local = b.local != NULL ? (char *)b.local + sent : NULL;
+            b.result = b.result != NULL ? (char *)b.result + sent : NULL;
+            b.offset += sent;
+            b.length -= sent;
+        }
+    }
+    return rc;
+}
+
+/* All of an operation to one piece. */
+static int send_whole(struct window *w, struct target *t, const struct ready *r, uint64_t low,
+                      uint64_t high)
+{
+    struct pw_rma_key *key;
+    struct pw_rma_request request;
+    uint64_t base;
+    int rc = dynamic_find(w, t, low, high, &key, &base);
+    if (rc == 0) {
+        rc = send_move(r, key, (uint64_t)r->m->disp - base, &request);
+    }
+    return rc == 0 ? pw_rma_wait(&request) : rc;
+}
+
 /* A dynamic window's memory is looked up, and the operation waited for: a region that is gone is
  * told then, and another one may be at the same addresses. */
 static int move_dynamic(struct window *w, struct target *t, const struct ready *r)
@@ -221,22 +278,13 @@ static int move_dynamic(struct window *w, struct target *t, const struct ready *
     if (!find_range(r, 1, &low, &high)) {
         return out_of_range(w, r->m, 0);
     }
-    int rc = -ESTALE;
     pthread_mutex_lock(&w->lock);
-    for (int tries = 0; tries < 2 && rc == -ESTALE; tries++) {
-        struct pw_rma_key *key;
-        struct pw_rma_request request;
-        uint64_t base;
-        if (tries > 0) {
-            dynamic_drop(t);
-        }
-        rc = dynamic_find(w, t, (uint64_t)low, (uint64_t)high, &key, &base);
-        if (rc != 0) {
-            break;
-        }
-        rc = send_move(r, key, (uint64_t)r->m->disp - base, &request);
-        rc = rc == 0 ? pw_rma_wait(&request) : rc;
+    int rc = send_whole(w, t, r, (uint64_t)low, (uint64_t)high);
+    if (rc == -ESTALE) {
+        dynamic_drop(t);
+        rc = send_whole(w, t, r, (uint64_t)low, (uint64_t)high);
     }
+    rc = rc == -ESTALE ? send_pieces(w, t, r) : rc;
     pthread_mutex_unlock(&w->lock);
     if (rc != 0) {
         return window_error(w, class_of(rc),
@@ -246,12 +294,32 @@ static int move_dynamic(struct window *w, struct target *t, const struct ready *
     return MPI_SUCCESS;
 }
 
+/* The memory of a rank that this process has mapped, as all of a shared window is. */
+static bool move_shared(struct window *w, const struct ready *r, uint64_t at,
+                        const struct pw_rma_request *request)
+{
+    if (w->shared == NULL || request != NULL || r->m->kind > MOVE_GET || !r->target->plain ||
+        !r->origin->plain || w->limit != PW_RMA_DIRECT) {
+        return false;
+    }
+    char *there = (char *)shared_part(w->shared, (uint32_t)r->m->rank) + at;
+    if (r->m->kind == MOVE_PUT) {
+        memmove(there, r->m->origin.start, r->bytes);
+    } else {
+        memmove(r->m->origin.start, there, r->bytes);
+    }
+    return true;
+}
+
 static int move_static(struct window *w, const struct target *t, const struct ready *r,
                        struct pw_rma_request *request)
 {
     __int128 low, high;
     if (!find_range(r, t->disp_unit, &low, &high) || high > (__int128)t->length) {
         return out_of_range(w, r->m, t->length);
+    }
+    if (move_shared(w, r, (uint64_t)r->m->disp * t->disp_unit, request)) {
+        return MPI_SUCCESS;
     }
     int rc = send_move(r, t->key, (uint64_t)r->m->disp * t->disp_unit, request);
     if (rc != 0) {
@@ -389,7 +457,8 @@ int move_quick(struct window *w, const struct move *m)
     }
     struct target *t = target_find(w, (uint32_t)m->rank);
     if (t == NULL || (!w->all_locked && t->locked == UNLOCKED) ||
-        __atomic_load_n(&t->peer, __ATOMIC_ACQUIRE) == NULL || t->key == NULL || m->disp < 0) {
+        __atomic_load_n(&t->peer, __ATOMIC_ACQUIRE) == NULL || t->key == NULL || m->disp < 0 ||
+        w->shared != NULL) {
         return MOVE_NOT_QUICK;
     }
     uint64_t bytes, at, end;

@@ -226,6 +226,11 @@ void shared_end(struct shared *s)
     free(s);
 }
 
+void *shared_part(const struct shared *s, uint32_t rank)
+{
+    return (char *)s->start + s->parts[rank].offset;
+}
+
 /* A rank's part; MPI_PROC_NULL: that of the first rank that has some. */
 static int query(struct window *w, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *base)
 {

@@ -310,8 +310,20 @@ static void part_dynamic(void)
     int rc = MPI_Put(&value, 1, MPI_INT, next(), to, 1, MPI_INT, win);
     BAD(class_of(rc) != MPI_ERR_RMA_RANGE, "put to memory that is detached: %d", rc);
     MPI_Win_unlock(next(), win);
+    MPI_Barrier(MPI_COMM_WORLD);
     BAD(class_of(MPI_Win_detach(win, memory)) == MPI_SUCCESS, "detached twice");
     MPI_Win_attach(win, memory, 32);
+    MPI_Win_attach(win, memory + 8, 32); /* beside it: one operation may reach into both */
+    int across[4] = {1, 2, 3, 4};
+    MPI_Get_address(&memory[6], &mine);
+    MPI_Sendrecv(&mine, 1, MPI_AINT, before(), 0, &theirs, 1, MPI_AINT, next(), 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    MPI_Win_lock_all(0, win);
+    MPI_Put(across, 4, MPI_INT, next(), theirs, 4, MPI_INT, win);
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    BAD(memory[7] != 2 || memory[8] != 3, "%d %d", memory[7], memory[8]);
+    MPI_Win_detach(win, memory + 8);
     BAD(class_of(MPI_Win_attach(win, memory + 4, 32)) != MPI_ERR_RMA_ATTACH, "overlap");
     MPI_Win_detach(win, memory);
     MPI_Win_free(&win);
