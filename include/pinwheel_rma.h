@@ -158,7 +158,8 @@ PW_RMA_EXPORT struct pw_rma_peer *pw_rma_key_peer(const struct pw_rma_key *key);
  * the key is closed; or it returns why operations go by messages, a negative errno: -ENOTSUP the
  * memory is not the library's; -ECONNREFUSED the owner is not on this host (or network namespace);
  * -EPERM it is another user; -ETIMEDOUT it does not answer; -EMFILE no descriptor is left there or
- * here; -E2BIG the bound (PINWHEEL_RMA_MAP) is reached; -ECANCELED the path was limited; -ESTALE
+ * here; -E2BIG the bound (PINWHEEL_RMA_MAP) is reached and nothing may be mapped in parts
+ * (PINWHEEL_RMA_LAZY); -ECANCELED the path was limited; -ESTALE
  * the region or its process is gone; -EAGAIN another thread is about to find out. */
 PW_RMA_EXPORT int pw_rma_map(struct pw_rma_key *key, void **start);
 
@@ -363,6 +364,9 @@ struct pw_rma_statistics {
     uint64_t messages; /* that were begun, those to handlers among them */
     uint64_t handler;  /* messages to handlers */
     uint64_t mapped;   /* bytes of peers' memory that are mapped now */
+    /* of regions that are mapped in buckets: operations that found theirs mapped, that mapped it,
+     * and buckets that gave way */
+    uint64_t bucket_hits, bucket_maps, bucket_evictions;
 };
 
 PW_RMA_EXPORT void pw_rma_statistics(struct pw_rma *rma, struct pw_rma_statistics *statistics);

@@ -105,7 +105,7 @@ enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op, en
     enum pw_rma_path path = path_of(key, op, type);
     bool can = op == PW_RMA_PUT || op == PW_RMA_GET || direct_atomic_can(op, type);
     /* to ask may be the first that is done with a key */
-    return path != PW_RMA_NONE && can && direct_at((struct pw_rma_key *)key, 0) != NULL
+    return path != PW_RMA_NONE && can && direct_way((struct pw_rma_key *)key) != MAP_NONE
                ? PW_RMA_DIRECT
                : path;
 }

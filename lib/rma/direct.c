@@ -8,23 +8,25 @@
 
 #include <string.h>
 
-bool direct_find(struct pw_rma_key *key)
+enum mapping direct_find(struct pw_rma_key *key)
 {
     enum mapping m = MAP_NEW;
     if (!atomic_compare_exchange_strong(&key->mapping, &m, MAP_ASKED)) {
-        return m == MAP_ALL;
+        return m;
     }
     int rc = key->most != WAY_DIRECT ? -ECANCELED : key->is.token == 0 ? -ENOTSUP : meet_owner(key);
     key->reason = rc;
-    atomic_store_explicit(&key->mapping, rc == 0 ? MAP_ALL : MAP_NONE, memory_order_release);
-    return rc == 0;
+    m = rc != 0 ? MAP_NONE : key->reserved != NULL ? MAP_BUCKETS : MAP_ALL;
+    atomic_store_explicit(&key->mapping, m, memory_order_release);
+    return m;
 }
 
 #define AS(type, p) ((type *)(void *)(p))
 
 bool direct_put(struct pw_rma_key *key, const void *from, size_t length, uint64_t offset)
 {
-    char *to = direct_at(key, offset);
+    struct pw_firehose_request held;
+    char *to = direct_begin(key, offset, length, &held);
     if (to == NULL) {
         return false;
     }
@@ -43,6 +45,7 @@ bool direct_put(struct pw_rma_key *key, const void *from, size_t length, uint64_
     } else {
         memmove(to, from, length);
     }
+    direct_end(key, &held);
     KILL_POINT("rma-stored");
     direct_done(key->peer, true);
     return true;
@@ -50,7 +53,8 @@ bool direct_put(struct pw_rma_key *key, const void *from, size_t length, uint64_
 
 bool direct_get(struct pw_rma_key *key, void *to, size_t length, uint64_t offset)
 {
-    const char *from = direct_at(key, offset);
+    struct pw_firehose_request held;
+    const char *from = direct_begin(key, offset, length, &held);
     if (from == NULL) {
         return false;
     }
@@ -66,6 +70,7 @@ bool direct_get(struct pw_rma_key *key, void *to, size_t length, uint64_t offset
     } else {
         memmove(to, from, length);
     }
+    direct_end(key, &held);
     direct_done(key->peer, false);
     return true;
 }

@@ -233,8 +233,12 @@ bool direct_atomic(struct atomic *a, struct pw_rma_key *key, size_t length, cons
 {
     enum pw_rma_op op = compare != NULL ? PW_RMA_COMPARE_SWAP : a->op;
     size_t size = pw_rma_type_size(a->type);
-    char *at = direct_atomic_can(op, a->type) ? direct_at(key, a->offset) : NULL;
-    if (at == NULL || ((uintptr_t)at & (size - 1)) != 0 || !in_order(key)) {
+    struct pw_firehose_request held;
+    if (!direct_atomic_can(op, a->type) || (a->offset & (size - 1)) != 0 || !in_order(key)) {
+        return false;
+    }
+    char *at = direct_begin(key, a->offset, length, &held);
+    if (at == NULL) {
         return false;
     }
     enum kind kind = kind_of(a->type);
@@ -250,6 +254,7 @@ bool direct_atomic(struct atomic *a, struct pw_rma_key *key, size_t length, cons
         elements(a, at, length, size, kind);
         settings_leave(saved);
     }
+    direct_end(key, &held);
     KILL_POINT("rma-changed");
     direct_done(key->peer, true);
     return true;

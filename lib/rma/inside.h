@@ -23,6 +23,7 @@
 #ifndef RMA_INSIDE_H
 #define RMA_INSIDE_H
 
+#include "pinwheel_firehose.h"
 #include "pinwheel_notify.h"
 #include "share.h"
 
@@ -92,9 +93,14 @@ struct pw_rma {
     uint64_t incarnation; /* random: no other struct pw_rma has it */
     uint64_t token;       /* random, not 0: who knows it has a key */
     enum way most;        /* the best way that operations may go */
-    uint64_t map_most;    /* bytes of peers' memory that may be mapped at a time */
-    _Atomic int error;    /* the first one since the last pw_rma_flush_all() */
-    atomic_bool stored;   /* something was stored to mapped memory */
+    /* bytes of peers' memory that may be mapped at a time: whole regions, and buckets */
+    uint64_t map_most, lazy_most, bucket;
+    uint32_t lazy_hits; /* in 1/65536: fewer hits do not pay for mapping */
+    pthread_mutex_t lazy_lock;
+    void *lazy_keys;             /* tree of keys whose regions are mapped in buckets, by address */
+    struct pw_firehose *buckets; /* NULL until there is one */
+    _Atomic int error;           /* the first one since the last pw_rma_flush_all() */
+    atomic_bool stored;          /* something was stored to mapped memory */
     _Atomic uint64_t by_handlers;
     pthread_mutex_t lock;         /* of the rest */
     struct host *host;            /* NULL until a region has memory that peers can map */
@@ -154,7 +160,7 @@ struct key {
 };
 
 /* What is known of mapping a region. */
-enum mapping { MAP_NEW, MAP_ASKED, MAP_NONE, MAP_ALL };
+enum mapping { MAP_NEW, MAP_ASKED, MAP_NONE, MAP_ALL, MAP_BUCKETS };
 
 struct pw_rma_key {
     struct key is;
@@ -164,9 +170,15 @@ struct pw_rma_key {
     enum way most;
     _Atomic enum mapping mapping; /* MAP_ASKED: a thread is at it */
     int reason;                   /* with MAP_NONE: why, a negative errno */
-    char *memory;                 /* with MAP_ALL, and the rest */
+    char *memory;                 /* with MAP_ALL and MAP_BUCKETS, and the rest */
+    size_t mapped;                /* bytes there */
     const struct control *control;
     const struct life *life;
+    /* with MAP_BUCKETS */
+    int fd;
+    char *reserved, *handed; /* addresses; where the user has been given all of it, or NULL */
+    size_t reserved_size;
+    _Atomic uint32_t hits, misses; /* how frequent hits are; how many misses there were */
 };
 
 /* A struct pw_rma_request. */
@@ -178,9 +190,9 @@ struct request {
 };
 _Static_assert(sizeof(struct request) == sizeof(struct pw_rma_request), "a request fits");
 
-/* direct.c: operations on mapped memory. direct_find() maps a region if it can be; direct_put() and
+/* direct.c: operations on mapped memory. direct_find() maps a region as it can be; direct_put() and
  * the like do an operation and return true, or false if it must go by messages. */
-bool direct_find(struct pw_rma_key *key);
+enum mapping direct_find(struct pw_rma_key *key);
 bool direct_put(struct pw_rma_key *key, const void *from, size_t length, uint64_t offset);
 bool direct_get(struct pw_rma_key *key, void *to, size_t length, uint64_t offset);
 
@@ -191,14 +203,40 @@ static inline bool direct_usable(const struct pw_rma_key *key)
            (atomic_load_explicit(&key->life->thread, memory_order_relaxed) & 0x3fffffff) != 0;
 }
 
-/* Where a byte of a region is mapped; NULL: operations go by messages. */
-static inline char *direct_at(struct pw_rma_key *key, uint64_t offset)
+/* bucket.c: bucket_open() prepares a region to be mapped in buckets, 0 or a negative errno; the
+ * caller has rma->lock. bucket_take() sees to it that a range is mapped until bucket_give(); false:
+ * the operation goes by messages. */
+int bucket_open(struct pw_rma_key *key, int fd);
+void bucket_close(struct pw_rma_key *key);
+bool bucket_take(struct pw_rma_key *key, uint64_t offset, size_t length,
+                 struct pw_firehose_request *held);
+void bucket_give(struct pw_rma_key *key, struct pw_firehose_request *held);
+
+/* How a region is mapped, if its owner is there. */
+static inline enum mapping direct_way(struct pw_rma_key *key)
 {
     enum mapping m = atomic_load_explicit(&key->mapping, memory_order_acquire);
-    if (m == MAP_NEW && direct_find(key)) {
-        m = MAP_ALL;
+    if (m == MAP_NEW) {
+        m = direct_find(key);
     }
-    return m == MAP_ALL && direct_usable(key) ? key->memory + offset : NULL;
+    return m >= MAP_ALL && direct_usable(key) ? m : MAP_NONE;
+}
+
+/* direct_begin() gives where a range of a region is mapped until direct_end(); NULL: operations go
+ * by messages. */
+static inline char *direct_begin(struct pw_rma_key *key, uint64_t offset, size_t length,
+                                 struct pw_firehose_request *held)
+{
+    enum mapping m = direct_way(key);
+    bool there = m == MAP_ALL || (m == MAP_BUCKETS && bucket_take(key, offset, length, held));
+    return there ? key->memory + offset : NULL;
+}
+
+static inline void direct_end(struct pw_rma_key *key, struct pw_firehose_request *held)
+{
+    if (atomic_load_explicit(&key->mapping, memory_order_relaxed) == MAP_BUCKETS) {
+        bucket_give(key, held);
+    }
 }
 
 /* Counts an operation, with plain stores: all that it costs beside itself. */

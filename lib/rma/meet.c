@@ -6,7 +6,8 @@
  *
  * Whatever goes wrong, operations go by messages: the owner is on another host or in another
  * network namespace, is another user, has no descriptor left, is stopped; this process has no
- * descriptor or no address space left; the sum of what is mapped would pass the bound.
+ * descriptor or no address space left. Where the sum of what is mapped would pass the bound, the
+ * region is mapped in buckets (bucket.c).
  */
 #include "inside.h"
 #include "share.h"
@@ -140,7 +141,7 @@ static int map_memory(struct pw_rma_key *key, const struct handed *h)
         return -EPROTO;
     }
     if (rma->mapped + size > rma->map_most) {
-        return -E2BIG;
+        return bucket_open(key, h->memory);
     }
     void *at = mmap(NULL, size, protection, MAP_SHARED, h->memory, 0);
     if (at == MAP_FAILED) {
@@ -149,6 +150,7 @@ static int map_memory(struct pw_rma_key *key, const struct handed *h)
     rma->mapped += size;
     key->control = (struct control *)((char *)at + size - SHARE_PAGE);
     key->memory = at;
+    key->mapped = size;
     return 0;
 }
 
@@ -205,12 +207,33 @@ int meet_owner(struct pw_rma_key *key)
     return rc;
 }
 
+int meet_whole(struct pw_rma_key *key)
+{
+    int rc = 0;
+    pthread_mutex_lock(&key->peer->rma->lock);
+    if (key->handed == NULL) {
+        int protection = PROT_READ | ((key->is.access & PW_RMA_WRITE) != 0 ? PROT_WRITE : 0);
+        void *at = mmap(NULL, key->mapped, protection, MAP_SHARED, key->fd, 0);
+        key->handed = at != MAP_FAILED ? at : NULL;
+        rc = at != MAP_FAILED ? 0 : -errno;
+    }
+    pthread_mutex_unlock(&key->peer->rma->lock);
+    return rc;
+}
+
 void meet_leave(struct pw_rma_key *key)
 {
-    size_t size = memory_size(key->is.length);
-    if (key->memory != NULL) {
-        munmap(key->memory, size);
-        key->peer->rma->mapped -= size;
+    if (key->memory == NULL) {
+        return;
+    }
+    if (key->handed != NULL) {
+        munmap(key->handed, key->mapped);
+    }
+    if (key->reserved != NULL) {
+        bucket_close(key);
+    } else {
+        munmap(key->memory, key->mapped);
+        key->peer->rma->mapped -= key->mapped;
     }
 }
 

@@ -113,6 +113,10 @@ static void rma_free(struct pw_rma *rma, unsigned rails)
     for (unsigned i = 0; i < rails; i++) {
         rail_close(&rma->rails[i]);
     }
+    if (rma->buckets != NULL) {
+        pw_firehose_fini(rma->buckets);
+    }
+    pthread_mutex_destroy(&rma->lazy_lock);
     pthread_mutex_destroy(&rma->lock);
     free(rma);
 }
@@ -132,6 +136,7 @@ int pw_rma_open(const struct pw_rma_config *config, struct pw_rma **rma)
     r->count = config->count;
     r->flags = config->flags;
     pthread_mutex_init(&r->lock, NULL);
+    pthread_mutex_init(&r->lazy_lock, NULL);
     int code = options_read(r);
     if (code == 0 && (getrandom(&r->incarnation, 8, 0) != 8 || getrandom(&r->token, 8, 0) != 8)) {
         code = -ENOMEM;

@@ -107,6 +107,9 @@ uint32_t host_name(struct sockaddr_un *name, uint64_t incarnation);
 int meet_owner(struct pw_rma_key *key);
 void meet_leave(struct pw_rma_key *key);
 
+/* meet_whole() maps all of a region that is mapped in buckets, for the user to have: `handed`. */
+int meet_whole(struct pw_rma_key *key);
+
 /* Ends what all keys of a peer share. */
 struct pw_rma_peer;
 void meet_end(struct pw_rma_peer *peer);

@@ -68,12 +68,17 @@ int pw_rma_room(uint64_t bytes)
 
 int pw_rma_map(struct pw_rma_key *key, void **start)
 {
-    char *at = direct_at(key, 0);
-    if (at == NULL) {
-        enum mapping m = atomic_load_explicit(&key->mapping, memory_order_acquire);
-        return m == MAP_NONE ? key->reason : m == MAP_ALL ? -ESTALE : -EAGAIN;
+    enum mapping m = direct_way(key);
+    if (m == MAP_NONE) {
+        m = atomic_load_explicit(&key->mapping, memory_order_acquire);
+        return m == MAP_NONE ? key->reason : m >= MAP_ALL ? -ESTALE : -EAGAIN;
     }
-    *start = at;
+    if (m == MAP_BUCKETS) {
+        int rc = meet_whole(key);
+        *start = key->handed;
+        return rc;
+    }
+    *start = key->memory;
     return 0;
 }
 
@@ -84,7 +89,7 @@ int pw_rma_key_limit(struct pw_rma_key *key, enum pw_rma_path path)
     if (path == PW_RMA_NONE || (unsigned)path >= sizeof(ways) / sizeof(ways[0])) {
         return -EINVAL;
     }
-    if (atomic_load(&key->mapping) == MAP_ALL && path != PW_RMA_DIRECT) {
+    if (atomic_load(&key->mapping) >= MAP_ALL && path != PW_RMA_DIRECT) {
         return -EBUSY;
     }
     key->most = ways[path];
@@ -117,5 +122,13 @@ void pw_rma_statistics(struct pw_rma *rma, struct pw_rma_statistics *statistics)
     }
     twalk_r(rma->peers, add_peer, &s.direct);
     pthread_mutex_unlock(&rma->lock);
+    if (rma->buckets != NULL) {
+        struct pw_firehose_stats f;
+        pw_firehose_stats(rma->buckets, &f);
+        s.bucket_hits = f.local.try_hit;
+        s.bucket_maps = f.local.miss;
+        s.bucket_evictions = f.evicted;
+        s.mapped += f.pinned * rma->bucket;
+    }
     *statistics = s;
 }

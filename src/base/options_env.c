@@ -11,9 +11,11 @@
 enum { PREFIX_LENGTH = sizeof(PREFIX) - 1 };
 
 const char *const options_beside[] = {
-    "PINWHEEL_JOB_KEY",  "PINWHEEL_JOB_ID",  "PINWHEEL_SSH",        "PINWHEEL_TRACE",
-    "PINWHEEL_SIM",      "PINWHEEL_ROOT",    "PINWHEEL_KILL_POINT", "PINWHEEL_TEST_TAG",
-    "PINWHEEL_RMA_PATH", "PINWHEEL_RMA_MAP", "PINWHEEL_RMA_STATS",  NULL,
+    "PINWHEEL_JOB_KEY",       "PINWHEEL_JOB_ID",    "PINWHEEL_SSH",
+    "PINWHEEL_TRACE",         "PINWHEEL_SIM",       "PINWHEEL_ROOT",
+    "PINWHEEL_KILL_POINT",    "PINWHEEL_TEST_TAG",  "PINWHEEL_RMA_PATH",
+    "PINWHEEL_RMA_MAP",       "PINWHEEL_RMA_LAZY",  "PINWHEEL_RMA_BUCKET",
+    "PINWHEEL_RMA_LAZY_HITS", "PINWHEEL_RMA_STATS", NULL,
 };
 
 /* The distance is computed without the prefix PINWHEEL_, which all names share. */

@@ -414,6 +414,7 @@ PTEST_OWN(bound, 1, "sets a variable")
     uint64_t *memory;
     void *at;
     CHECK_EQ(setenv("PINWHEEL_RMA_MAP", "150000", 1), 0);
+    CHECK_EQ(setenv("PINWHEEL_RMA_LAZY", "0", 1), 0);
     ends_open(&e, KIND_ML, rank, size);
     struct pw_rma_region *region = region_shared(e.rma, LENGTH, BOTH, &memory);
     key_show(region);

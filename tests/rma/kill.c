@@ -15,6 +15,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { ROUNDS = 80, STOPPED_MS = 400, WORDS = 1024, HALF = WORDS / 2, MAPPED = 8 * WORDS };
@@ -86,17 +87,21 @@ static void with(struct rank *r, unsigned other, uint64_t round)
     take(r, other, pw_rma_flush(pw_rma_key_peer(key)), "pw_rma_flush");
 }
 
-/* Memory that is mapped anew in each round. */
+/* Memory that is mapped anew in each round, by one key whole and by the other in buckets. */
 static void mapped(struct rank *r, unsigned other, uint64_t round)
 {
-    struct pw_rma_key *key;
+    struct pw_rma_key *keys[2];
     const uint64_t one = 1;
-    expect(pw_rma_key_open(r->rma, r->mapped_keys[other], PW_RMA_KEY, &key), "pw_rma_key_open");
-    expect(pw_rma_put(key, &round, 8, 8 * (1 + r->s.rank), NULL), "pw_rma_put");
-    expect(pw_rma_accumulate(key, &one, 1, 0, PW_RMA_SUM, PW_RMA_UINT64, NULL),
-           "pw_rma_accumulate");
-    take(r, other, pw_rma_flush(pw_rma_key_peer(key)), "pw_rma_flush");
-    pw_rma_key_close(key);
+    for (int i = 0; i < 2; i++) {
+        expect(pw_rma_key_open(r->rma, r->mapped_keys[other], PW_RMA_KEY, &keys[i]),
+               "pw_rma_key_open");
+        expect(pw_rma_put(keys[i], &round, 8, 8 * (1 + r->s.rank), NULL), "pw_rma_put");
+        expect(pw_rma_accumulate(keys[i], &one, 1, 0, PW_RMA_SUM, PW_RMA_UINT64, NULL),
+               "pw_rma_accumulate");
+        take(r, other, pw_rma_flush(pw_rma_key_peer(keys[i])), "pw_rma_flush");
+    }
+    pw_rma_key_close(keys[0]);
+    pw_rma_key_close(keys[1]);
 }
 
 /* The others' notices of this round, which also keep the ranks together. */
@@ -151,6 +156,7 @@ int main(int argc, char **argv)
         return 2;
     }
     stops = strcmp(argv[1], "stop") == 0;
+    setenv("PINWHEEL_RMA_MAP", "20000", 1); /* one region of MAPPED whole */
     open_all(&r);
     if (r.s.size > RANKS) {
         fail("more than %d ranks", RANKS);
