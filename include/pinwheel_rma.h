@@ -97,8 +97,6 @@ PW_RMA_EXPORT int pw_rma_close(struct pw_rma *rma);
  * over them.
  *   -EINVAL  an access right is unknown or there is none; PW_RMA_PAIRS without PW_RMA_WRITE;
  *            PW_RMA_NOTIFY alone; the range wraps
- *   -EOPNOTSUPP  PW_RMA_PAIRS, and the interface takes no handlers, or not these: with
- *            PINWHEEL_HPU=rv32, if the library was built without a compiler for RV32
  *   -ENOSPC  the interface has no entry left; -ENOMEM */
 PW_RMA_EXPORT int pw_rma_register(struct pw_rma *rma, void *start, size_t length, unsigned access,
                                   struct pw_rma_region **region);
@@ -252,10 +250,11 @@ PW_RMA_EXPORT size_t pw_rma_type_size(enum pw_rma_type type);
 
 /* How an operation on a region is done. */
 enum pw_rma_path {
-    PW_RMA_NONE,    /* it is not there for this type: calls give -EOPNOTSUPP */
-    PW_RMA_NATIVE,  /* by the target's interface */
-    PW_RMA_HANDLER, /* by handlers at the target: pairs, if the region has PW_RMA_PAIRS */
-    PW_RMA_DIRECT   /* by loads, stores and atomic instructions of this process */
+    PW_RMA_NONE,     /* it is not there for this type: calls give -EOPNOTSUPP */
+    PW_RMA_NATIVE,   /* by the target's interface */
+    PW_RMA_HANDLER,  /* by handlers at the target: pairs, if the region has PW_RMA_PAIRS */
+    PW_RMA_DIRECT,   /* by loads, stores and atomic instructions of this process */
+    PW_RMA_TWO_SIDED /* by the target's library: pairs, if its interface has no handlers for them */
 };
 
 /* pw_rma_path() tells how an operation, PW_RMA_COMPARE_SWAP, PW_RMA_PUT or PW_RMA_GET, is done on a
@@ -266,8 +265,9 @@ PW_RMA_EXPORT enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw
                                            enum pw_rma_type type);
 
 /* pw_rma_key_limit() keeps operations with this key from a better path than the given one, from
- * PW_RMA_DIRECT, the best, by PW_RMA_NATIVE to PW_RMA_HANDLER; PINWHEEL_RMA_PATH does so for all.
- *   -EINVAL  there is no such path; -EBUSY  the memory is mapped already */
+ * PW_RMA_DIRECT, the best, by PW_RMA_NATIVE and PW_RMA_HANDLER to PW_RMA_TWO_SIDED;
+ * PINWHEEL_RMA_PATH does so for all. -EINVAL  there is no such path; -EBUSY  the memory is mapped
+ * already */
 PW_RMA_EXPORT int pw_rma_key_limit(struct pw_rma_key *key, enum pw_rma_path path);
 
 /* The calls below take elements at byte `offset` of the region, which need not be aligned; those

@@ -11,7 +11,8 @@
  *      compare_swap, 1 to 8 bytes         PtlSwap of one element, compared bit by bit
  *      on pairs                           PtlAtomic, PtlFetchAtomic to the entry with handlers
  *
- * Those handlers do what the header data says in place of the message's operation (pairs.c).
+ * Where the target has no handlers, its library does pairs (call.h). Handlers do what the header
+ * data says in place of the message's operation (pairs.c).
  *
  * A type takes one way in all of its operations to the target's memory, by its interface, so that
  * they are atomic towards each other. A cut is whole elements.
@@ -97,7 +98,9 @@ static enum pw_rma_path path_of(const struct pw_rma_key *key, enum pw_rma_op op,
     if (types[type].class != PAIR) {
         return PW_RMA_NATIVE;
     }
-    return (key->is.access & PW_RMA_PAIRS) != 0 ? PW_RMA_HANDLER : PW_RMA_NONE;
+    return (key->is.access & TWO_SIDED) != 0      ? PW_RMA_TWO_SIDED
+           : (key->is.access & PW_RMA_PAIRS) != 0 ? PW_RMA_HANDLER
+                                                  : PW_RMA_NONE;
 }
 
 enum pw_rma_path pw_rma_path(const struct pw_rma_key *key, enum pw_rma_op op, enum pw_rma_type type)
@@ -198,7 +201,10 @@ int atomic_send(struct atomic *a, size_t length)
 {
     bool sends = a->op != PW_RMA_NO_OP || a->result != NULL;
     uint64_t part = longest_part(a);
-    int rc = 0;
+    if (sends && path_of(a->o.key, a->op, a->type) == PW_RMA_TWO_SIDED) {
+        return call_send(a, length, types[a->type].size);
+    }
+    int rc = calls_wait(a->o.key->peer, a->o.key->is.rail); /* call.h, D2 */
     for (uint64_t at = 0, n = 0; sends && at < length && rc == 0; at += n) {
         n = least(length - at, part);
         rc = operation_message(&a->o);
@@ -276,7 +282,10 @@ int pw_rma_compare_swap(struct pw_rma_key *key, const void *value, const void *c
         return 0;
     }
     operation_begin(&a.o, key, request);
-    rc = operation_message(&a.o);
+    rc = calls_wait(key->peer, key->is.rail);
+    if (rc == 0) {
+        rc = operation_message(&a.o);
+    }
     if (rc == 0) {
         atomic_went(&a.o);
         operation_sent(&a.o, send_swap(&a, value, 0, size, compare, PTL_CSWAP, bits_of(size)),

@@ -222,7 +222,7 @@ static bool in_order(const struct pw_rma_key *key)
     if (atomic_load(&away->over) == begun) {
         return true;
     }
-    if (!counter_is_over(key->counter)) {
+    if (!counter_is_over(key->counter) || atomic_load(&key->peer->calls[key->is.rail]) != 0) {
         return false;
     }
     atomic_store(&away->over, begun); /* an older number makes somebody look again */

@@ -41,12 +41,14 @@ void kill_point(const char *label);
 
 enum { COUNTERS = 16, IN_FLIGHT = 1024, TOLD = 8192 };
 enum { LARGEST_ELEMENT = 32, ATOMIC_MOST = 4096 }; /* bytes; of an atomic message */
-enum { EVENTS = 2 * (COUNTERS * IN_FLIGHT + TOLD) };
+enum { CALLS_EVENTS = 256 };                       /* answers, of CALL_SLOTS calls at most */
+enum { EVENTS = 2 * (COUNTERS * IN_FLIGHT + TOLD) + CALLS_EVENTS };
 
 /* match bits: | incarnation 32 | serial number of the region 28 | entry of the region 4 |
  * of notified messages, which have a portal table entry of their own:
  *             | incarnation 20 | serial number of the region 28 | tag 16 | */
 enum { ALL_ACCESS = PW_RMA_READ | PW_RMA_WRITE | PW_RMA_PAIRS | PW_RMA_NOTIFY };
+enum { TWO_SIDED = 16 }; /* beside PW_RMA_PAIRS in a key: the target's library does them */
 enum { SERIAL_BITS = 28, ENTRY_BITS = 4, TAG_BITS = 16 };
 enum entry_kind { ENTRY_PLAIN, ENTRY_PAIRS, ENTRY_NOTIFY, ENTRY_KINDS };
 
@@ -84,6 +86,8 @@ struct rail {
     _Atomic uint32_t told;              /* messages of requests whose event was not taken */
     struct probe *probes;               /* those that their request has left */
     struct notices *notices;            /* NULL until a region is registered with PW_RMA_NOTIFY */
+    struct server *server;              /* NULL until a region has pairs and no handlers */
+    struct calls *calls;                /* NULL until this process has asked another one's server */
     unsigned char scratch[ATOMIC_MOST]; /* for old values that nobody wants */
 };
 
@@ -126,6 +130,7 @@ struct pw_rma_peer {
     struct pw_rma_peer *next_idle;
     struct life *life; /* NULL until memory of it was mapped */
     struct away away[PW_RMA_INTERFACES];
+    _Atomic uint32_t calls[PW_RMA_INTERFACES]; /* two-sided operations that are not over */
     _Alignas(64) atomic_bool stored; /* a direct operation has stored since the last flush */
     _Atomic uint64_t directs;        /* direct operations; of several threads some are missed */
 };
@@ -138,8 +143,8 @@ struct pw_rma_region {
     ptl_match_bits_t bits;
     unsigned access;
     struct memory memory; /* of pw_rma_allocate(); else `start` is NULL */
-    bool shared;          /* peers can map it */
-    struct pw_rma_region *next_shared;
+    bool shared, served;  /* peers can map it; this library does its pairs */
+    struct pw_rma_region *next_shared, *next_served;
     ptl_handle_me_t entries[ENTRY_KINDS]; /* or PTL_INVALID_HANDLE */
     /* notify.c: notices that no request has taken, the oldest first, and open requests */
     struct notice *oldest, **newest;
@@ -155,6 +160,7 @@ struct key {
     uint32_t rail, access;
     bool logical;
     ptl_pt_index_t pt, notify_pt; /* the second one with PW_RMA_NOTIFY */
+    ptl_pt_index_t service_pt;    /* with TWO_SIDED in `access` */
     uint32_t max_atomic;          /* bytes of an atomic message that the target takes */
     uint64_t token;               /* of the owner, if peers can map the region; else 0 */
 };
@@ -317,13 +323,20 @@ static inline ptl_match_bits_t notify_bits(ptl_match_bits_t plain)
     return plain << (TAG_BITS - ENTRY_BITS);
 }
 
-/* notify.c: frees the probes that are over, or all of them. */
+/* notify.c: probes ask whether a process is there. probe_over() tells whether the answer is known,
+ * and then whether the process has ended. probe_leave() frees a probe when it is over;
+ * probes_free() frees those that are, or all. */
+struct probe *probe_make(struct rail *rail, ptl_process_t source);
+void probe_begin(struct probe *p);
+bool probe_over(struct probe *p, bool *ended);
+ptl_process_t probe_target(const struct probe *p);
+void probe_leave(struct rail *rail, struct probe *p);
 void probes_free(struct rail *rail, bool all);
 
 /* over.c: how operations end */
 
 /* What is added to the user pointer of a message beside the pointer itself. */
-enum { USER_REQUEST = 1, USER_NOTIFIED = 2 };
+enum { USER_REQUEST = 1, USER_NOTIFIED = 2, USER_CALL = 4 };
 
 /* An operation while its call goes on. */
 struct operation {
@@ -331,6 +344,7 @@ struct operation {
     struct request *request;
     void *user_ptr;
     ptl_handle_md_t md;
+    bool tells; /* `md` is the telling one */
 };
 
 /* operation_check() checks key, range and access; operation_begin() begins the operation,
@@ -343,8 +357,13 @@ int operation_message(struct operation *o);
 void operation_sent(struct operation *o, int ptl_code, bool lends);
 void operation_begun(struct operation *o);
 
-/* Notes the error of an operation that cannot be begun any more. */
+/* Notes the error of an operation that cannot be begun any more; of a request, or if it is NULL of
+ * a peer. */
 void operation_failed(struct operation *o, int code);
+void error_note(struct request *request, struct pw_rma_peer *peer, int code);
+
+/* Waits for an event of what this process begins, and takes it; 0 or -ECANCELED. */
+int rail_event(struct rail *rail);
 
 /* move.c: send the messages of a put or get, and return what operation_message() does. */
 int put_send(struct operation *o, const void *from, size_t length, uint64_t offset);
@@ -389,6 +408,27 @@ static inline void request_over(struct pw_rma_key *key, struct pw_rma_request *r
         atomic_store_explicit(&r->error, 0, memory_order_relaxed);
     }
 }
+
+/* call.c: two-sided operations (call.h). call_send() sends the messages of an operation on pairs.
+ * calls_wait() waits for those to a peer, calls_wait_all() for all of a rail; 0 or -ECANCELED. The
+ * takers of events call call_answered(), and call_told() with the end of a call's message, which
+ * gives the counter of that. */
+enum { ASK_MS = 200 };
+int call_send(struct atomic *a, size_t length, size_t element);
+int calls_wait(struct pw_rma_peer *peer, unsigned rail);
+int calls_wait_all(struct rail *rail);
+void calls_ask(struct rail *rail);
+void calls_close(struct rail *rail);
+void call_answered(struct rail *rail, const ptl_event_t *event);
+struct counter *call_told(void *slot, int code);
+
+/* serve.c: server_open() makes a rail's server, if it has none, 0 or a negative errno; the caller
+ * has rma->lock. served_begin() and served_end(): it does the pairs of this region. */
+int server_open(struct pw_rma *rma, struct rail *rail);
+void server_close(struct rail *rail);
+ptl_pt_index_t server_pt(const struct rail *rail);
+void served_begin(struct pw_rma_region *r);
+void served_end(struct pw_rma_region *r);
 
 /* counter_wait() waits until so many messages are over; 0 or -ECANCELED. */
 int counter_wait(struct rail *rail, struct counter *c, uint64_t messages);

@@ -21,6 +21,7 @@ static bool peer_is_over(const struct pw_rma_peer *peer)
     bool over = true;
     for (unsigned i = 0; i < peer->rma->count; i++) {
         over &= counter_is_over(&peer->rma->rails[i].counters[peer->number % COUNTERS]);
+        over &= atomic_load(&peer->calls[i]) == 0;
     }
     return over;
 }
@@ -126,7 +127,7 @@ uint64_t pw_rma_key_length(const struct pw_rma_key *key)
 
 unsigned pw_rma_key_access(const struct pw_rma_key *key)
 {
-    return key->is.access;
+    return key->is.access & ALL_ACCESS;
 }
 
 struct pw_rma_peer *pw_rma_key_peer(const struct pw_rma_key *key)

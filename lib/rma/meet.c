@@ -137,7 +137,7 @@ static int map_memory(struct pw_rma_key *key, const struct handed *h)
     size_t size = memory_size(key->is.length);
     int protection = PROT_READ | ((key->is.access & PW_RMA_WRITE) != 0 ? PROT_WRITE : 0);
     if (key->is.length > PTRDIFF_MAX / 2 || h->answer.length != key->is.length ||
-        h->answer.access != key->is.access || !is_sound(h->memory, size)) {
+        h->answer.access != (key->is.access & ALL_ACCESS) || !is_sound(h->memory, size)) {
         return -EPROTO;
     }
     if (rma->mapped + size > rma->map_most) {

@@ -108,7 +108,7 @@ static bool probe_is_over(const struct probe *p)
     return atomic_load(&p->request.parts) == 0;
 }
 
-static void probe_begin(struct probe *p)
+void probe_begin(struct probe *p)
 {
     struct operation o;
     operation_begin(&o, &p->key, (struct pw_rma_request *)&p->request);
@@ -124,22 +124,19 @@ static void probe_begin(struct probe *p)
 static bool source_has_ended(struct pw_notify *n)
 {
     struct probe *p = n->probe;
-    bool over, ended;
+    bool ended;
     if (p == NULL || atomic_exchange(&n->asking, true)) {
         return false; /* any process may come; or another thread asks */
     }
-    pw_rma_test((struct pw_rma_request *)&p->request, &over);
-    ended = over && atomic_load(&p->request.error) == -EPIPE;
-    if (over && !ended) {
+    if (probe_over(p, &ended) && !ended) {
         probe_begin(p);
     }
     atomic_store(&n->asking, false);
     return ended;
 }
 
-static struct probe *probe_make(struct pw_rma_region *region, ptl_process_t source)
+struct probe *probe_make(struct rail *rail, ptl_process_t source)
 {
-    struct rail *rail = region->rail;
     struct probe *p = calloc(1, sizeof(*p));
     if (p != NULL) {
         p->request.rail = rail;
@@ -150,8 +147,20 @@ static struct probe *probe_make(struct pw_rma_region *region, ptl_process_t sour
     return p;
 }
 
-/* Frees a probe, and those left earlier, when they are over. */
-static void probe_leave(struct rail *rail, struct probe *p)
+bool probe_over(struct probe *p, bool *ended)
+{
+    bool over;
+    pw_rma_test((struct pw_rma_request *)&p->request, &over);
+    *ended = over && atomic_load(&p->request.error) == -EPIPE;
+    return over;
+}
+
+ptl_process_t probe_target(const struct probe *p)
+{
+    return p->key.is.id;
+}
+
+void probe_leave(struct rail *rail, struct probe *p)
 {
     bool over;
     pthread_mutex_lock(&rail->queue.lock);
@@ -208,7 +217,7 @@ int pw_notify_open(struct pw_rma_region *region, const ptl_process_t *source, ui
         n->wanted.source.phys.nid = PTL_NID_ANY;
         n->wanted.source.phys.pid = PTL_PID_ANY;
     }
-    if (one_process(n) && (n->probe = probe_make(region, n->wanted.source)) == NULL) {
+    if (one_process(n) && (n->probe = probe_make(region->rail, n->wanted.source)) == NULL) {
         free(n);
         return -ENOMEM;
     }

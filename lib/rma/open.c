@@ -66,6 +66,8 @@ static void rail_close(struct rail *rail)
     if (rail->pt != PTL_PT_ANY) {
         PtlPTFree(rail->ni, rail->pt);
     }
+    server_close(rail);
+    calls_close(rail);
     probes_free(rail, true);
     notices_close(rail);
     queue_close(&rail->queue);

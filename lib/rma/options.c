@@ -16,8 +16,10 @@ enum { ALWAYS_PAYS = 16384, LAZY_PERCENT = 94 };
 
 static int path_read(struct pw_rma *rma)
 {
-    static const char *const names[] = {
-        [WAY_DIRECT] = "direct", [WAY_NATIVE] = "native", [WAY_HANDLER] = "handler"};
+    static const char *const names[] = {[WAY_DIRECT] = "direct",
+                                        [WAY_NATIVE] = "native",
+                                        [WAY_HANDLER] = "handler",
+                                        [WAY_TWO_SIDED] = "two-sided"};
     const char *text = getenv("PINWHEEL_RMA_PATH");
     if (text == NULL || *text == '\0') {
         return 0;
@@ -28,7 +30,8 @@ static int path_read(struct pw_rma *rma)
             return 0;
         }
     }
-    fprintf(stderr, "pinwheel-rma: PINWHEEL_RMA_PATH=%s: must be direct, native or handler\n",
+    fprintf(stderr,
+            "pinwheel-rma: PINWHEEL_RMA_PATH=%s: must be direct, native, handler or two-sided\n",
             text);
     return -EINVAL;
 }

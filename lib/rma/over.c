@@ -40,7 +40,7 @@ static void note(_Atomic int *error, int code)
     atomic_compare_exchange_strong(error, &none, code);
 }
 
-static void note_error(struct request *request, struct pw_rma_peer *peer, int code)
+void error_note(struct request *request, struct pw_rma_peer *peer, int code)
 {
     if (request != NULL) {
         note(&request->error, code);
@@ -64,17 +64,31 @@ static void failed(struct counter *c, bool counted)
 static void take(void *owner, const ptl_event_t *event)
 {
     struct rail *rail = owner;
+    if (event->type == PTL_EVENT_PUT) {
+        call_answered(rail, event);
+        return;
+    }
     if (event->type != PTL_EVENT_ACK && event->type != PTL_EVENT_REPLY) {
         return; /* a SEND that failed: its ACK or REPLY tells it, too */
     }
-    uintptr_t user = (uintptr_t)event->user_ptr, what = user & (USER_REQUEST | USER_NOTIFIED);
+    uintptr_t user = (uintptr_t)event->user_ptr;
+    uintptr_t what = user & (USER_REQUEST | USER_NOTIFIED | USER_CALL);
     void *whose = (char *)event->user_ptr - what;
+    if (what == USER_CALL) {
+        bool fails = event->ni_fail_type != PTL_NI_OK;
+        struct counter *c = call_told(whose, fails ? errno_of_failure(event->ni_fail_type) : 0);
+        if (fails) {
+            failed(c, true);
+        }
+        atomic_fetch_sub(&rail->told, 1);
+        return;
+    }
     struct request *request = (what & USER_REQUEST) != 0 ? whose : NULL;
     struct pw_rma_peer *peer = request == NULL ? whose : NULL;
     if (event->ni_fail_type != PTL_NI_OK) {
         int code = errno_of_failure(event->ni_fail_type);
         /* of notified messages the entry for those that find no region refuses all */
-        note_error(request, peer, code == -EACCES && (what & USER_NOTIFIED) != 0 ? -ESTALE : code);
+        error_note(request, peer, code == -EACCES && (what & USER_NOTIFIED) != 0 ? -ESTALE : code);
         failed(request != NULL ? request->counter : &rail->counters[peer->number % COUNTERS], true);
     }
     if (request != NULL) {
@@ -84,10 +98,27 @@ static void take(void *owner, const ptl_event_t *event)
     }
 }
 
-/* Takes one event, if `wait` after waiting for it. The caller has the queue's lock. */
+/* Takes one event, if `wait` after waiting for it. The caller has the queue's lock. Who waits while
+ * there are calls asks for their targets now and then, without the lock (call.h, D3). */
 static int one_event(struct rail *rail, bool wait)
 {
-    return queue_event(&rail->queue, wait ? PTL_TIME_FOREVER : 0, take, rail);
+    bool asks = wait && rail->calls != NULL;
+    int rc = queue_event(&rail->queue, !wait ? 0 : asks ? ASK_MS : PTL_TIME_FOREVER, take, rail);
+    if (asks && rc == -EAGAIN) {
+        pthread_mutex_unlock(&rail->queue.lock);
+        calls_ask(rail);
+        pthread_mutex_lock(&rail->queue.lock);
+        rc = 0;
+    }
+    return rc;
+}
+
+int rail_event(struct rail *rail)
+{
+    pthread_mutex_lock(&rail->queue.lock);
+    int rc = one_event(rail, true);
+    pthread_mutex_unlock(&rail->queue.lock);
+    return rc;
 }
 
 /* Takes events until none of the counter's failures is left. */
@@ -147,7 +178,7 @@ int operation_check(const struct pw_rma_key *key, const void *local, size_t leng
 void operation_begin(struct operation *o, struct pw_rma_key *key, struct pw_rma_request *request)
 {
     struct request *r = (struct request *)request;
-    *o = (struct operation){key, r, key->peer, key->counter->quiet};
+    *o = (struct operation){key, r, key->peer, key->counter->quiet, r != NULL};
     if (r != NULL) {
         r->rail = key->rail;
         r->counter = key->counter;
@@ -176,8 +207,10 @@ static int room_to_tell(struct rail *rail)
 static void not_sent(struct operation *o)
 {
     failed(o->key->counter, false);
-    if (o->request != NULL) {
+    if (o->tells) {
         atomic_fetch_sub(&o->key->rail->told, 1);
+    }
+    if (o->request != NULL) {
         atomic_fetch_sub(&o->request->parts, 1);
     }
 }
@@ -189,6 +222,8 @@ int operation_message(struct operation *o)
     int rc = 0;
     if (o->request != NULL) {
         atomic_fetch_add(&o->request->parts, 1);
+    }
+    if (o->tells) {
         rc = room_to_tell(rail);
     }
     uint64_t n = atomic_fetch_add(&c->issued, 1) + 1;
@@ -210,7 +245,7 @@ void operation_sent(struct operation *o, int ptl_code, bool lends)
         int code = ptl_code == PTL_NO_SPACE      ? -ENOMEM
                    : ptl_code == PTL_ARG_INVALID ? -EIO
                                                  : -ECANCELED;
-        note_error(o->request, o->key->peer, code);
+        error_note(o->request, o->key->peer, code);
         not_sent(o);
     } else if (lends) {
         atomic_store(&o->key->counter->lent, true);
@@ -219,7 +254,7 @@ void operation_sent(struct operation *o, int ptl_code, bool lends)
 
 void operation_failed(struct operation *o, int code)
 {
-    note_error(o->request, o->key->peer, code);
+    error_note(o->request, o->key->peer, code);
 }
 
 void operation_begun(struct operation *o)
@@ -280,6 +315,9 @@ int pw_rma_flush(struct pw_rma_peer *peer)
     for (unsigned i = 0; i < rma->count && rc == 0; i++) {
         struct rail *rail = &rma->rails[i];
         rc = counter_flush(rail, &rail->counters[peer->number % COUNTERS]);
+        if (rc == 0) {
+            rc = calls_wait(peer, i);
+        }
     }
     int direct = direct_flush(peer);
     if (rc == 0 && atomic_load_explicit(&peer->error, memory_order_relaxed) != 0) {
@@ -294,6 +332,9 @@ int pw_rma_flush_all(struct pw_rma *rma)
     for (unsigned i = 0; i < rma->count; i++) {
         for (int c = 0; c < COUNTERS && rc == 0; c++) {
             rc = counter_flush(&rma->rails[i], &rma->rails[i].counters[c]);
+        }
+        if (rc == 0) {
+            rc = calls_wait_all(&rma->rails[i]);
         }
     }
     direct_flush_all(rma);
@@ -313,6 +354,7 @@ void pw_rma_flush_local(struct pw_rma_peer *peer)
     for (unsigned i = 0; i < peer->rma->count; i++) {
         struct rail *rail = &peer->rma->rails[i];
         counter_flush_local(rail, &rail->counters[peer->number % COUNTERS]);
+        calls_wait(peer, i);
     }
 }
 
@@ -322,5 +364,6 @@ void pw_rma_flush_local_all(struct pw_rma *rma)
         for (int k = 0; k < COUNTERS; k++) {
             counter_flush_local(&rma->rails[i], &rma->rails[i].counters[k]);
         }
+        calls_wait_all(&rma->rails[i]);
     }
 }

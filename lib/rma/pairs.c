@@ -121,6 +121,19 @@ static const struct pair_type *asked(ptl_hdr_data_t call, unsigned *op)
     return is ? &pair_types[type] : NULL;
 }
 
+/* Does an operation on `n` bytes of pairs; the old ones take the place of the data. */
+static void run(const struct pair_type *t, unsigned op, uint8_t *data, uint8_t *target, uint64_t n)
+{
+    uint8_t old[LARGEST_PAIR];
+    for (uint8_t *element = target; element < target + n; data += t->size, element += t->size) {
+        copy(old, element, t->size);
+        if (takes(t, op, data, element)) {
+            copy(element, data, t->size);
+        }
+        copy(data, old, t->size);
+    }
+}
+
 __handler static int pairs_header(const ptl_header_t h, void *state)
 {
     unsigned op;
@@ -134,7 +147,7 @@ PTL_HANDLER(pairs_header);
 
 __handler static int pairs_payload(const ptl_payload_t p, void *state)
 {
-    _Alignas(16) uint8_t target[CHUNK], old[LARGEST_PAIR];
+    _Alignas(16) uint8_t target[CHUNK];
     ptl_header_t h;
     unsigned op;
     (void)state;
@@ -146,14 +159,7 @@ __handler static int pairs_payload(const ptl_payload_t p, void *state)
         uint64_t at = h.offset + p.offset + done;
         uint64_t n = p.length - done < CHUNK ? p.length - done : CHUNK;
         PtlHandlerDMAFromHostB(at, target, n, PTL_ME_HOST_MEM);
-        for (uint8_t *data = p.base + done, *element = target; element < target + n;
-             data += t->size, element += t->size) {
-            copy(old, element, t->size);
-            if (takes(t, op, data, element)) {
-                copy(element, data, t->size);
-            }
-            copy(data, old, t->size);
-        }
+        run(t, op, p.base + done, target, n);
         if (op != PW_RMA_NO_OP) {
             PtlHandlerDMAToHostB(target, at, n, PTL_ME_HOST_MEM);
         }
@@ -164,6 +170,17 @@ __handler static int pairs_payload(const ptl_payload_t p, void *state)
 PTL_HANDLER(pairs_payload);
 
 #ifndef __riscv
+bool pairs_do(ptl_hdr_data_t call, uint8_t *data, uint8_t *target, uint64_t n)
+{
+    unsigned op;
+    const struct pair_type *t = asked(call, &op);
+    if (t == NULL || n % t->size != 0) {
+        return false;
+    }
+    run(t, op, data, target, n);
+    return true;
+}
+
 int pairs_handlers(ptl_handle_ni_t ni, uint32_t number, ptl_handlers_t *handlers)
 {
     ptl_spin_limits_t limits;

@@ -85,13 +85,29 @@ static bool region_unlink(struct pw_rma_region *r)
     return all;
 }
 
+/* Handlers do pairs; where the interface has none, or not these, the library does. */
+static int region_pairs(struct pw_rma_region *r)
+{
+    struct pw_rma *rma = r->rma;
+    int rc = rma->most == WAY_TWO_SIDED ? -EOPNOTSUPP : region_entry(r, ENTRY_PAIRS);
+    if (rc == -EOPNOTSUPP) {
+        pthread_mutex_lock(&rma->lock);
+        rc = server_open(rma, r->rail);
+        pthread_mutex_unlock(&rma->lock);
+        if (rc == 0) {
+            served_begin(r);
+        }
+    }
+    return rc;
+}
+
 /* Makes the entries that the rights ask for. */
 static int region_entries(struct pw_rma_region *r)
 {
     int rc = region_entry(r, ENTRY_PLAIN);
     KILL_POINT("rma-half-registered");
     if (rc == 0 && (r->access & PW_RMA_PAIRS) != 0) {
-        rc = region_entry(r, ENTRY_PAIRS);
+        rc = region_pairs(r);
     }
     if (rc == 0 && (r->access & PW_RMA_NOTIFY) != 0) {
         pthread_mutex_lock(&r->rma->lock);
@@ -144,6 +160,7 @@ int region_make(struct pw_rma *rma, void *start, size_t length, unsigned access,
     }
     int rc = region_entries(r);
     if (rc != 0) {
+        served_end(r);
         region_unlink(r); /* nobody has its key yet */
         region_free(r);
         return rc;
@@ -162,6 +179,7 @@ int pw_rma_unregister(struct pw_rma_region *region)
         return -EINVAL;
     }
     region_leave(region);
+    served_end(region);
     if (!region_unlink(region)) {
         return -EBUSY;
     }
@@ -185,9 +203,10 @@ int pw_rma_key_pack(const struct pw_rma_region *region, void *bytes, size_t size
         .length = region->length,
         .id = rail->id,
         .rail = (uint32_t)(rail - region->rma->rails),
-        .access = region->access,
+        .access = region->access | (region->served ? TWO_SIDED : 0),
         .logical = region->rma->logical,
         .pt = rail->pt,
+        .service_pt = region->served ? server_pt(rail) : 0,
         .notify_pt = (region->access & PW_RMA_NOTIFY) != 0 ? notices_pt(rail) : 0,
         .max_atomic = (uint32_t)least(
             least(rail->limits.max_atomic_size, rail->limits.max_fetch_atomic_size), 1u << 30),

@@ -84,8 +84,10 @@ int pw_rma_map(struct pw_rma_key *key, void **start)
 
 int pw_rma_key_limit(struct pw_rma_key *key, enum pw_rma_path path)
 {
-    static const enum way ways[] = {
-        [PW_RMA_NATIVE] = WAY_NATIVE, [PW_RMA_HANDLER] = WAY_HANDLER, [PW_RMA_DIRECT] = WAY_DIRECT};
+    static const enum way ways[] = {[PW_RMA_NATIVE] = WAY_NATIVE,
+                                    [PW_RMA_HANDLER] = WAY_HANDLER,
+                                    [PW_RMA_DIRECT] = WAY_DIRECT,
+                                    [PW_RMA_TWO_SIDED] = WAY_TWO_SIDED};
     if (path == PW_RMA_NONE || (unsigned)path >= sizeof(ways) / sizeof(ways[0])) {
         return -EINVAL;
     }

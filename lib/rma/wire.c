@@ -3,8 +3,8 @@
  * Keys as bytes, little-endian:
  *
  *      | "PWRK" | version | rail | access | logical | incarnation 8 | match bits 8 | length 8 |
- *      | nid or rank 4 | pid 4 | pt index 4 | max_atomic 4 | notify pt 4 | token 8 |
- *      | sum of the rest 4 |
+ *      | nid or rank 4 | pid 4 | pt index 4 | max_atomic 4 | notify pt 2 | service pt 2 |
+ *      | token 8 | sum of the rest 4 |
  *
  * wire_read() trusts none of them: what it accepts names an interface, an entry and rights that a
  * process can have. The sum finds damage, not malice: whoever can send to a process can try any
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { VERSION = 3, SUM_AT = PW_RMA_KEY - 4 };
+enum { VERSION = 4, SUM_AT = PW_RMA_KEY - 4 };
 
 static void put_number(unsigned char *at, uint64_t value, int bytes)
 {
@@ -56,7 +56,8 @@ void wire_write(unsigned char *bytes, const struct key *key)
     put_number(bytes + 36, key->id.phys.pid, 4);
     put_number(bytes + 40, key->pt, 4);
     put_number(bytes + 44, key->max_atomic, 4);
-    put_number(bytes + 48, key->notify_pt, 4);
+    put_number(bytes + 48, key->notify_pt, 2);
+    put_number(bytes + 50, key->service_pt, 2);
     put_number(bytes + 52, key->token, 8);
     put_number(bytes + SUM_AT, sum(bytes), 4);
 }
@@ -77,16 +78,20 @@ int wire_read(const unsigned char *bytes, size_t size, struct key *key)
         .id.phys.pid = (ptl_pid_t)get_number(bytes + 36, 4),
         .pt = (ptl_pt_index_t)get_number(bytes + 40, 4),
         .max_atomic = (uint32_t)get_number(bytes + 44, 4),
-        .notify_pt = (ptl_pt_index_t)get_number(bytes + 48, 4),
+        .notify_pt = (ptl_pt_index_t)get_number(bytes + 48, 2),
+        .service_pt = (ptl_pt_index_t)get_number(bytes + 50, 2),
         .token = get_number(bytes + 52, 8),
     };
     bool pid = key->logical ? key->id.phys.pid == 0
                             : key->id.phys.pid >= 1 && key->id.phys.pid <= PTL_PID_MAX;
     if (get_number(bytes + SUM_AT, 4) != sum(bytes) || bytes[7] > 1 || !pid || key->pt > 65535 ||
         key->access == 0 || key->access == PW_RMA_NOTIFY ||
-        (key->access & ~(uint32_t)ALL_ACCESS) != 0 || key->max_atomic < LARGEST_ELEMENT ||
-        key->bits % (1u << ENTRY_BITS) != 0 || key->bits >> 32 != key->incarnation >> 32 ||
-        key->notify_pt > 65535 || ((key->access & PW_RMA_NOTIFY) == 0 && key->notify_pt != 0)) {
+        (key->access & ~(uint32_t)(ALL_ACCESS | TWO_SIDED)) != 0 ||
+        key->max_atomic < LARGEST_ELEMENT || key->bits % (1u << ENTRY_BITS) != 0 ||
+        key->bits >> 32 != key->incarnation >> 32 ||
+        (key->access & (TWO_SIDED | PW_RMA_PAIRS)) == TWO_SIDED ||
+        ((key->access & TWO_SIDED) == 0 && key->service_pt != 0) ||
+        ((key->access & PW_RMA_NOTIFY) == 0 && key->notify_pt != 0)) {
         return -EBADMSG;
     }
     return 0;

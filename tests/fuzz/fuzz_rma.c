@@ -13,6 +13,7 @@
  */
 #include "fuzz.h"
 
+#include "../../lib/rma/call.h"
 #include "../../lib/rma/inside.h"
 #include "../../lib/rma/pairs.h"
 #include "spin_handler.h"
@@ -74,6 +75,22 @@ static void handed(void)
     if (ask_read(bytes, size, &ask)) {
         ask_write(again, &ask);
         MUST(size == ASK_BYTES && memcmp(again, bytes, ASK_BYTES) == 0);
+    }
+    struct call_head head; /* and a two-sided message */
+    unsigned char message[sizeof(head) + 64];
+    memcpy(message, bytes, sizeof(bytes));
+    if (next() % 2 == 0) {
+        memcpy(&head, message, sizeof(head));
+        head.magic = CALL_MAGIC;
+        head.version = CALL_VERSION;
+        head.slot %= 2 * CALL_SLOTS;
+        head.fetches %= 3;
+        head.length %= 128;
+        memcpy(message, &head, sizeof(head));
+    }
+    size_t length = next() % (sizeof(message) + 1);
+    if (call_read(message, length, &head)) {
+        MUST(length == sizeof(head) + head.length && head.slot < CALL_SLOTS);
     }
     size = size == ASK_BYTES ? ANSWER_BYTES : size;
     if (answer_read(bytes, size, &answer)) {

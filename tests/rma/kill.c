@@ -53,12 +53,16 @@ struct rank {
     struct pw_rma *rma;
     struct pw_rma_region *region, *mapped;
     unsigned char keys[RANKS][PW_RMA_KEY], mapped_keys[RANKS][PW_RMA_KEY];
+    /* whose pairs go by the target's library */
+    struct pw_rma *asking;
+    struct pw_rma_region *served;
+    struct pw_rma_key *ask[RANKS];
     struct pw_rma_key *key[RANKS];
     struct pw_notify *told[RANKS];
     bool gone; /* rank 0 is */
 };
 
-static uint64_t memory_of_all[WORDS], from[HALF], to[HALF];
+static uint64_t memory_of_all[WORDS], from[HALF], to[HALF], pairs[8];
 
 /* What a call that concerns a rank gave: 0, or that the victim has ended. */
 static void take(struct rank *r, unsigned other, int code, const char *call)
@@ -104,6 +108,35 @@ static void mapped(struct rank *r, unsigned other, uint64_t round)
     pw_rma_key_close(keys[1]);
 }
 
+/* Pairs that the other rank's library does. */
+static void asked(struct rank *r, unsigned other, uint64_t round)
+{
+    const int32_t pair[2] = {(int32_t)round, 1};
+    int32_t old[2];
+    struct pw_rma_request request;
+    struct pw_rma_key *key = r->ask[other];
+    expect(pw_rma_accumulate(key, pair, 1, 0, PW_RMA_MAXLOC, PW_RMA_INT_INT, NULL),
+           "pw_rma_accumulate");
+    expect(pw_rma_fetch_op(key, pair, old, 8, PW_RMA_MINLOC, PW_RMA_INT_INT, &request),
+           "pw_rma_fetch_op");
+    take(r, other, pw_rma_wait(&request), "pw_rma_wait");
+    take(r, other, pw_rma_flush(pw_rma_key_peer(key)), "pw_rma_flush");
+}
+
+static void open_asking(struct rank *r)
+{
+    ptl_ni_limits_t limits;
+    check(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_LOGICAL, PTL_PID_ANY, NULL, &limits,
+                    &r->s.ni),
+          "PtlNIInit");
+    struct pw_rma_config config = {1, &r->s.ni, &limits, 0};
+    setenv("PINWHEEL_RMA_PATH", "two-sided", 1);
+    expect(pw_rma_open(&config, &r->asking), "pw_rma_open");
+    unsetenv("PINWHEEL_RMA_PATH");
+    expect(pw_rma_register(r->asking, pairs, sizeof(pairs), ALL, &r->served), "pw_rma_register");
+    expect(pw_rma_key_pack(r->served, memory_of_all + 64, PW_RMA_KEY), "pw_rma_key_pack");
+}
+
 /* The others' notices of this round, which also keep the ranks together. */
 static void hear(struct rank *r, unsigned other)
 {
@@ -135,13 +168,17 @@ static void open_all(struct rank *r)
     publish(&r->s, r->keys[r->s.rank]);
     expect(pw_rma_allocate(r->rma, MAPPED, ALL, &start, &r->mapped), "pw_rma_allocate");
     expect(pw_rma_key_pack(r->mapped, memory_of_all, PW_RMA_KEY), "pw_rma_key_pack");
+    open_asking(r);
     meet(&r->s);
     for (unsigned i = 0; i < r->s.size; i++) {
         ptl_process_t id = {.rank = i};
         look_up(&r->s, i, r->keys[i]);
         expect(pw_rma_key_open(r->rma, r->keys[i], PW_RMA_KEY, &r->key[i]), "pw_rma_key_open");
+        unsigned char bytes[PW_RMA_KEY];
         expect(pw_rma_get(r->key[i], r->mapped_keys[i], PW_RMA_KEY, 0, NULL), "pw_rma_get");
+        expect(pw_rma_get(r->key[i], bytes, PW_RMA_KEY, 512, NULL), "pw_rma_get");
         expect(pw_rma_flush(pw_rma_key_peer(r->key[i])), "pw_rma_flush");
+        expect(pw_rma_key_open(r->asking, bytes, PW_RMA_KEY, &r->ask[i]), "pw_rma_key_open");
         expect(pw_notify_open(r->region, &id, 0, 1, &r->told[i]), "pw_notify_open");
     }
     meet(&r->s);
@@ -175,6 +212,9 @@ int main(int argc, char **argv)
             if (other != 0 || !r.gone) {
                 mapped(&r, other, round);
             }
+            if (other != 0 || !r.gone) {
+                asked(&r, other, round);
+            }
         }
         passing(&r, (unsigned)round % r.s.size);
         for (unsigned i = r.gone ? 1 : 0; i < r.s.size; i++) {
@@ -198,11 +238,15 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < r.s.size; i++) {
         pw_notify_close(r.told[i]);
         pw_rma_key_close(r.key[i]);
+        pw_rma_key_close(r.ask[i]);
     }
     while (pw_rma_unregister(r.region) == -EBUSY) {
     }
     while (pw_rma_unregister(r.mapped) == -EBUSY) {
     }
+    expect(pw_rma_unregister(r.served), "pw_rma_unregister");
+    expect(pw_rma_close(r.asking), "pw_rma_close");
+    PtlNIFini(r.s.ni);
     rma_finish(&r.s, r.rma);
     return finish(&r.s, 0);
 }

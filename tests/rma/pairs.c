@@ -124,12 +124,16 @@ static void row_run(enum pw_rma_op op, enum pw_rma_type type, unsigned char *tar
     row_of(type)->run(op, target, from, count);
 }
 
-static const struct elements how = {row_fill, row_run, PW_RMA_HANDLER};
+static struct elements how = {row_fill, row_run, PW_RMA_HANDLER};
 
 static void each(unsigned kind, int rank, int size, int target)
 {
     struct ends e;
     uint64_t state = 3;
+    const char *path = getenv("PINWHEEL_RMA_PATH");
+    if (path != NULL && strcmp(path, "two-sided") == 0) {
+        how.path = PW_RMA_TWO_SIDED;
+    }
     ends_serve(&e, kind, rank, size, target, memory, LENGTH, ALL);
     if (rank == 0) {
         struct pw_rma_key *key = e.key;
