@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LOOK_MS = 200 };
@@ -27,7 +28,9 @@ struct server {
     struct rail *rail;
     ptl_handle_eq_t eq;
     ptl_pt_index_t pt;
-    ptl_handle_md_t md;
+    ptl_handle_md_t md, counted; /* the second one counts what has left */
+    ptl_handle_ct_t ct;
+    uint64_t left;
     pthread_t thread;
     bool runs, stops;
     pthread_mutex_t lock;          /* while an operation is done, and of the rest */
@@ -66,6 +69,24 @@ static int work(const struct pw_rma_region *r, const struct call_head *h, unsign
     return rc == 0 && h->length > 0 ? copy_memory(at, target, h->length, true) : rc;
 }
 
+/* Sends an answer. The interface has its bytes when this returns: it copies a volatile message, and
+ * a longer one is waited for. */
+static void answer(struct server *s, ptl_process_t to, const struct call_head *h,
+                   const unsigned char *values, size_t length, int code)
+{
+    bool waits = length > s->rail->limits.max_volatile_size;
+    ptl_ct_event_t now;
+    int rc;
+    while ((rc = PtlPut(waits ? s->counted : s->md, (uintptr_t)values, length, PTL_NO_ACK_REQ, to,
+                        h->reply_pt, 0, h->place, NULL, call_answer(h->sequence, h->slot, code))) ==
+           PTL_NO_SPACE) {
+        nanosleep(&(struct timespec){0, 1000000}, NULL); /* its messages wait for others */
+    }
+    if (waits && rc == PTL_OK) {
+        PtlCTWait(s->ct, ++s->left, &now);
+    }
+}
+
 static void serve(struct server *s, const ptl_event_t *event, unsigned char *bytes)
 {
     struct call_head h;
@@ -81,9 +102,7 @@ static void serve(struct server *s, const ptl_event_t *event, unsigned char *byt
         }
     }
     pthread_mutex_unlock(&s->lock);
-    size_t back = rc == 0 && h.fetches ? h.length : 0;
-    PtlPut(s->md, (uintptr_t)values, back, PTL_NO_ACK_REQ, event->initiator, h.reply_pt, 0, h.place,
-           NULL, call_answer(h.sequence, h.slot, rc));
+    answer(s, event->initiator, &h, values, rc == 0 && h.fetches ? h.length : 0, rc);
     KILL_POINT("rma-served");
 }
 
@@ -165,6 +184,14 @@ static int server_fill(struct server *s)
     if (rc == PTL_OK) {
         rc = PtlMDBind(ni, &all, &s->md);
     }
+    if (rc == PTL_OK) {
+        rc = PtlCTAlloc(ni, &s->ct);
+    }
+    if (rc == PTL_OK) {
+        all.options = PTL_MD_EVENT_CT_SEND;
+        all.ct_handle = s->ct;
+        rc = PtlMDBind(ni, &all, &s->counted);
+    }
     for (int i = 0; i < CALL_BUFFERS && rc == PTL_OK; i++) {
         rc = append(s, &s->buffers[i]);
     }
@@ -180,6 +207,12 @@ static void server_free(struct server *s)
     }
     if (s->md != PTL_INVALID_HANDLE) {
         PtlMDRelease(s->md);
+    }
+    if (s->counted != PTL_INVALID_HANDLE) {
+        PtlMDRelease(s->counted);
+    }
+    if (s->ct != PTL_CT_NONE) {
+        PtlCTFree(s->ct);
     }
     if (s->pt != PTL_PT_ANY) {
         PtlPTFree(s->rail->ni, s->pt);
@@ -206,7 +239,8 @@ int server_open(struct pw_rma *rma, struct rail *rail)
     s->rail = rail;
     s->eq = PTL_EQ_NONE;
     s->pt = PTL_PT_ANY;
-    s->md = PTL_INVALID_HANDLE;
+    s->md = s->counted = PTL_INVALID_HANDLE;
+    s->ct = PTL_CT_NONE;
     pthread_mutex_init(&s->lock, NULL);
     for (int i = 0; i < CALL_BUFFERS; i++) {
         s->buffers[i].entry = PTL_INVALID_HANDLE;
