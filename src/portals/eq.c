@@ -107,6 +107,10 @@ static int poll_any(const char *call, struct eq_wait *w, ptl_time_t timeout)
     }
     w->nic = ni->nic;
     rc = ni_wait_abort(ni, take_one, w, api_timeout(timeout), PTL_EQ_EMPTY);
+    if (timeout == 0 && rc == PTL_EQ_EMPTY && w->nic->time != NULL) {
+        nic_quiet(w->nic); /* the time that a look takes is still to pass */
+        rc = ni_wait_abort(ni, take_one, w, 0, PTL_EQ_EMPTY);
+    }
     if (timeout == 0) {
         nic_note_poll(w->nic, rc == PTL_OK);
     }

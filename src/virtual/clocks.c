@@ -70,7 +70,11 @@ SHOWN time_t time(time_t *t)
 
 SHOWN clock_t clock(void)
 {
-    return in_simulation() ? (clock_t)(virtual_now() / 1000000) : REAL(clock)();
+    if (!in_simulation()) {
+        return REAL(clock)();
+    }
+    sim_clock_break(virtual_clock);
+    return (clock_t)(virtual_now() / 1000000);
 }
 
 /* ---- sleeps ---- */

@@ -81,6 +81,7 @@ uint64_t virtual_now(void)
 bool virtual_sleep(uint64_t end)
 {
     struct sim_clock *c = virtual_clock;
+    sim_clock_break(c);
     let_nic_work(c);
     uint64_t start = c->now + c->debt;
     c->debt = 0;
@@ -94,7 +95,7 @@ bool virtual_sleep(uint64_t end)
 void virtual_look(void)
 {
     struct sim_clock *c = virtual_clock;
-    c->looks = 0;
+    sim_clock_break(c);
     c->debt += sim_machine(c)->look;
     uint64_t end = c->now + c->debt;
     c->debt = 0;

@@ -261,6 +261,43 @@ looks() {
     done
 }
 
+# Loops of every kind, as if each look was made: a put that is made after TIME shows 711.94 ns later,
+# at the end of a look of 20 ns that can see it.
+loops() {
+    # loop NAME TIME WANTED SKIPS: with `yes` looks are skipped, with `no` they may not be
+    loop() {
+        command=(sim -n 2 --stats=json "$programs/simnic_loops" "$1" "$2")
+        each=$("${command[@]:0:3}" --no-skip "${command[@]:3}" 2>&1)
+        said=$("${command[@]}" 2>&1)
+        same "$1 $2, each look made" "$3" "$(head -1 <<< "$each")"
+        same "$1 $2" "$3" "$(head -1 <<< "$said")"
+        same "$1 $2, statistics" "" "$(diff <(grep -v skipped <<< "$each") <(grep -v skipped <<< "$said"))"
+        skipped=$(grep -c '"skipped_ps": [1-9]' <<< "$said")
+        same "$1 $2, skips" "$4" "$([ "$skipped" = 0 ] && echo no || echo yes)"
+        same "$1 $2, --no-skip skips" 0 "$(grep -c '"skipped_ps": [1-9]' <<< "$each")"
+    }
+    loop pure 100000 "100720000 0" yes
+    loop local 100000 "100720000 5036" no
+    loop global 100000 "100720000 5036" no
+    loop heap 100000 "100720000 5036" no
+    # 500 looks, o, and then looks from 10,065 ns on
+    loop bounded 100000 "100725000 500" yes
+    loop compute 100000 "100730000 0" no # 20 + 27 n
+    loop touch 100000 "100773154 0" no   # 20 + (20 + 51.053) n
+    loop now 100000 "100720000 30000000" yes
+    loop clock 100000 "100720000 30020" yes
+    # the second one has it at once, when the look at the first one has taken its time
+    loop two 100000 "100720000 0" yes
+    loop two 100020 "100740000 0" yes
+    loop three 100000 "100720000 0" yes
+    # a round of four looks
+    loop four 100000 "100720000 0" yes
+    loop four 100020 "100740000 0" yes
+    loop four 100040 "100760000 0" yes
+    loop memory 100000 "100720000 0" yes
+    loop writes 100000 "100720000 5036" no
+}
+
 scenes() {
     s=$programs/simnic_scenes
     same gone "1 1" "$(sim -n 2 --quiet "$s" gone)"

@@ -62,6 +62,7 @@ void sim_touch(uint64_t bytes)
         uint64_t end = begin + m->host + sim_bytes_ps(bytes, m->host_byte);
         note_host(c, SIM_SPAN_COMPUTE, end - start);
         c->debt = end - c->now;
+        sim_clock_break(c);
         sim_clock_settle(c);
     }
 }

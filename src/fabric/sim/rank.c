@@ -219,7 +219,8 @@ void sim_clock_settle(struct sim_clock *c)
     do {
         uint64_t to = c->now + c->debt;
         c->debt = 0;
-        sim_clock_wait(c, to, SIM_TASK_TIME, SIM_COMPUTES, c->nic != NULL);
+        sim_clock_wait(c, to, SIM_TASK_TIME, c->looks > SIM_LOOKS ? SIM_POLLS : SIM_COMPUTES,
+                       c->nic != NULL);
     } while (c->debt != 0); /* what comes meanwhile may take the host's time, too */
     c->calls = calls;
 }
@@ -230,35 +231,6 @@ void sim_clock_pass(struct sim_clock *c, uint64_t end, enum sim_wait why)
     if (!c->passing) {
         sim_clock_wait(c, end, SIM_TASK_NIC, why, c->nic != NULL);
     }
-}
-
-void sim_clock_look(struct sim_clock *c)
-{
-    c->skips = c->looks >= SIM_LOOKS && sim_machine(c)->no_skip == 0;
-    if (!c->skips) {
-        c->looks++;
-        c->figures.counts.looks++;
-        c->debt += sim_machine(c)->look;
-    }
-}
-
-void sim_clock_skip(struct sim_clock *c)
-{
-    uint64_t look = sim_machine(c)->look, start = c->now + c->debt;
-    c->skips = false;
-    if (c->passing) {
-        return;
-    }
-    if (start - c->last > SIM_SILENCE && start - c->last < 2 * SIM_SILENCE) {
-        /* The coordinator knows whether anything can happen at all. */
-        sim_clock_hand_over(c, start, SIM_POLLS);
-    }
-    sim_clock_pass(c, start + SIM_SKIP, SIM_POLLS);
-    uint64_t passed = c->now > start ? c->now - start : 0, beyond = passed % look;
-    c->debt += passed == 0 || beyond != 0 ? look - beyond : 0;
-    c->figures.counts.skipped += passed;
-    sim_clock_settle(c);
-    c->looks = c->last > start ? 0 : SIM_LOOKS;
 }
 
 static void no_event(void *arg)

@@ -41,10 +41,23 @@ struct sim_task {
     /* While it does not run: what the clock has of the thread that does. */
     uint64_t debt;
     unsigned looks, calls;
-    bool skips, passing;
+    bool passing;
 };
 
-#define SIM_CLOCK_VERSION UINT64_C(0x336b636f6c637000)
+enum { SIM_STATES = 6 };
+
+/* A row of looks at nothing, with nothing in between (looks.c). */
+struct sim_loop {
+    uint64_t since, lead;             /* when it began, and the lead then (lead.h) */
+    uint64_t state[SIM_STATES], time; /* of the last looks; when the first of them began */
+    unsigned states;                  /* how many */
+    unsigned next, first; /* the look after which these are taken again; `next` of a new row */
+    unsigned round;       /* so many looks and the process is as before; 0: that is not known */
+    bool due;             /* the look that is made now may be after some that are skipped */
+    bool told;            /* the coordinator knows that it has been long */
+};
+
+#define SIM_CLOCK_VERSION UINT64_C(0x346b636f6c637000)
 
 /* A program has one, made by the library that is preloaded (src/virtual), if there is that. */
 struct sim_clock {
@@ -64,9 +77,9 @@ struct sim_clock {
     uint64_t lead;        /* how much sooner what happens now would, with one HPU more (lead.h) */
     uint64_t last_lead;   /* of the last event */
     uint64_t memory_free; /* when host memory takes the next transfer */
-    unsigned looks;       /* of the thread at nothing, since then */
+    unsigned looks;       /* of the thread at nothing, in a row */
     unsigned calls;       /* of the thread, in a row, that took no time */
-    bool skips;           /* its next look is to skip some */
+    struct sim_loop loop; /* of these looks */
     uint64_t serial;
     struct sim_event *events; /* a heap */
     size_t count, capacity;
@@ -132,11 +145,11 @@ void sim_clock_forked(struct sim_clock *c, struct sim_rank *place, uint32_t pid,
 void sim_clock_stop(struct sim_clock *c, void (*stop)(void));
 /* sim_clock_leave() says that the process is about to end. */
 void sim_clock_leave(struct sim_clock *c);
-/* sim_clock_look() says that the program looks at nothing. After SIM_LOOKS of these in a row
- * sim_clock_skip(), if `skips` is set, lets time pass until something happens, at most SIM_SKIP;
- * the program goes on at the time of the look that finds it. */
-void sim_clock_look(struct sim_clock *c);
-void sim_clock_skip(struct sim_clock *c);
+/* sim_clock_break() ends a row of looks at nothing: the program does something else. */
+static inline void sim_clock_break(struct sim_clock *c)
+{
+    c->looks = 0;
+}
 /* sim_clock_packet() is the packet to fill, after it has made room for one; sim_clock_sent() notes
  * that it is whole: it leaves at its time. */
 struct sim_packet *sim_clock_packet(struct sim_clock *c);

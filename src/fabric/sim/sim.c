@@ -10,6 +10,7 @@
 #include "fabric/sim/dma.h"
 #include "fabric/sim/fail.h"
 #include "fabric/sim/lead.h"
+#include "fabric/sim/looks.h"
 #include "fabric/sim/mark.h"
 #include "fabric/sim/note.h"
 #include "fabric/sim/receive.h"
@@ -250,11 +251,15 @@ static void sim_close(struct fabric *fabric)
 static bool sim_poll(struct fabric *fabric)
 {
     struct sim_fabric *f = sim_of(fabric);
-    if (f->clock->skips) {
-        sim_clock_skip(f->clock);
-    }
-    sim_clock_settle(f->clock);
-    return sim_advance(f);
+    struct sim_clock *c = f->clock;
+    uint64_t start = c->now;
+    bool looks = c->looks != 0;
+    sim_clock_skip(c);
+    sim_clock_settle(c);
+    bool moved = c->last > start || (looks && c->looks == 0);
+    moved |= sim_advance(f);
+    sim_clock_scrub(c);
+    return moved;
 }
 
 /* A look at nothing takes time, and so may find something. */
@@ -325,15 +330,21 @@ static uint32_t sim_nid(void)
     return c != NULL && !forked ? nid_of(c) : 0;
 }
 
-static int64_t sim_process_ps(void)
-{
-    const struct sim_clock *c = sim_clock_join();
-    return c != NULL ? (int64_t)(c->now + c->debt) : 0;
-}
-
 static int64_t sim_process_ns(void)
 {
-    return sim_process_ps() / 1000;
+    const struct sim_clock *c = sim_clock_join();
+    return c != NULL ? (int64_t)((c->now + c->debt) / 1000) : 0;
+}
+
+/* The program looks at the time. */
+static int64_t sim_process_ps(void)
+{
+    struct sim_clock *c = sim_clock_join();
+    if (c == NULL) {
+        return 0;
+    }
+    sim_clock_break(c);
+    return (int64_t)(c->now + c->debt);
 }
 
 static uint64_t sim_now(struct fabric *fabric)
@@ -386,6 +397,7 @@ static void sim_compute(uint64_t ps)
     if (c != NULL) {
         note_host(c, SIM_SPAN_COMPUTE, ps);
         c->debt += ps;
+        sim_clock_break(c);
         sim_clock_settle(c);
     }
 }
@@ -396,20 +408,17 @@ static void sim_pause(void)
     if (c == NULL || c->passing) {
         return;
     }
-    if (c->tasks->next != NULL || atomic_load(&c->segment->used) > c->segment->ranks) {
-        c->looks = 0; /* a thread or process may change memory without an event of the NIC */
-    }
     sim_clock_look(c);
-    if (c->skips) {
-        sim_clock_skip(c);
-    }
+    sim_clock_skip(c);
     sim_clock_settle(c);
+    sim_clock_scrub(c);
 }
 
 static void sim_begin_phase(const char *name)
 {
     struct sim_clock *c = sim_clock_join();
     if (c != NULL) {
+        sim_clock_break(c);
         sim_clock_settle(c);
         sim_mark(c, name);
     }

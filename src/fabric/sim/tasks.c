@@ -57,6 +57,7 @@ static void wake_outside(struct sim_clock *c, uint64_t time, bool outside)
 
 void sim_clock_wake(struct sim_clock *c)
 {
+    sim_clock_break(c);
     wake_outside(c, c->now, false);
 }
 
@@ -85,12 +86,10 @@ static void give_clock(struct sim_clock *c, struct sim_task *from, struct sim_ta
     from->debt = c->debt;
     from->looks = c->looks;
     from->calls = c->calls;
-    from->skips = c->skips;
     from->passing = c->passing;
     c->debt = to->debt;
     c->looks = to->looks;
     c->calls = to->calls;
-    c->skips = to->skips;
     c->passing = to->passing;
     c->running = to;
     atomic_store(&to->run, 1);
@@ -222,6 +221,7 @@ void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits wai
     struct sim_task *me = c->running;
     bool passing = c->passing;
     bool polls = c->looks != 0;
+    struct sim_loop polled = c->loop;
     uint64_t own = c->lead, start = c->now;
     me->wake = until > c->now ? until : c->now;
     me->lead = SIM_NEVER;
@@ -243,7 +243,8 @@ void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits wai
     if (me->lead != SIM_NEVER) {
         c->lead = lead_of(c, me->since, me->since_lead, me->lead);
     } else {
-        c->lead = polls && c->last > start ? lead_of(c, start, own, c->last_lead) : own;
+        c->lead =
+            polls && c->last > start ? lead_of(c, polled.since, polled.lead, c->last_lead) : own;
     }
     me->woke = c->now;
     atomic_store_explicit(&c->shared->at, c->now, memory_order_release);
