@@ -119,6 +119,7 @@ static enum rx_step atomic_header(struct rx *rx)
         return RX_FIRST;
     }
     rx_apply(rx, rx->f.first);
+    rx->f.tells = true; /* it has no handlers, and all that is left in virtual time is to tell */
     return RX_GO;
 }
 

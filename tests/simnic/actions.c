@@ -6,11 +6,14 @@
  *      put, zero, vector, oneself, atomic      the counter of the entry
  *      send, ack, get, fetch, swap             the event of the memory descriptor
  *      got                                     the event of the entry that the get read
- *      triggered                               a put by a counter that the program sets: the entry
- *      late                                    an entry that is appended 2 us later finds the
- * message search                                  PtlMESearch() 2 us later finds it calls append,
- * unlink, bind, release, counter calls invoke                                  PtlHandlersInvoke():
- * the counter of the entry
+ *      triggered, triggered_atomic             by a counter that the program sets: the entry's
+ *      triggered_get                           the same: the event of the memory descriptor
+ *      triggered_count                         the same: the counter that is increased
+ *      late, search                            an entry that is appended, PtlMESearch(), 2 us later
+ *                                              finds the message
+ *      calls                                   append, unlink, bind, release, counter calls
+ *      reopen                                  PtlNIFini(), PtlNIInit()
+ *      invoke                                  PtlHandlersInvoke(): the counter of the entry
  */
 #include "../../examples/start.h"
 
@@ -62,6 +65,31 @@ static void await_event(ptl_handle_eq_t of, ptl_event_kind_t type)
     } while (event.type != type);
 }
 
+/* An operation that waits for a counter, which the program then increases. */
+static void trigger(const char *name, ptl_handle_md_t md, ptl_process_t id)
+{
+    ptl_handle_ct_t ct = counter(&s), count = counter(&s);
+    ptl_ct_event_t one = {1, 0};
+    if (is(name, "triggered_get")) {
+        check(PtlTriggeredGet(md, 0, 8, id, INDEX, BITS, 0, NULL, ct, 1), "PtlTriggeredGet");
+    } else if (is(name, "triggered_atomic")) {
+        check(PtlTriggeredAtomic(md, 0, 8, PTL_NO_ACK_REQ, id, INDEX, BITS, 0, NULL, 0, PTL_SUM,
+                                 PTL_UINT64_T, ct, 1),
+              "PtlTriggeredAtomic");
+    } else if (is(name, "triggered_count")) {
+        check(PtlTriggeredCTInc(count, one, ct, 1), "PtlTriggeredCTInc");
+    } else {
+        check(PtlTriggeredPut(md, 0, 8, PTL_NO_ACK_REQ, id, INDEX, BITS, 0, NULL, 0, ct, 1),
+              "PtlTriggeredPut");
+    }
+    check(PtlCTInc(ct, one), "PtlCTInc");
+    if (is(name, "triggered_get")) {
+        await_event(eq, PTL_EVENT_REPLY);
+    } else if (is(name, "triggered_count")) {
+        await(count, 1);
+    }
+}
+
 static void initiate(const char *name, uint32_t rank)
 {
     bool vector = is(name, "vector");
@@ -85,11 +113,8 @@ static void initiate(const char *name, uint32_t rank)
         check(PtlSwap(back, 0, md, 0, 8, id, INDEX, BITS, 0, NULL, 0, NULL, PTL_SWAP, PTL_UINT64_T),
               "PtlSwap");
         await_event(eq, PTL_EVENT_REPLY);
-    } else if (is(name, "triggered")) {
-        ptl_handle_ct_t ct = counter(&s);
-        check(PtlTriggeredPut(md, 0, 8, PTL_NO_ACK_REQ, id, INDEX, BITS, 0, NULL, 0, ct, 1),
-              "PtlTriggeredPut");
-        check(PtlCTInc(ct, (ptl_ct_event_t){1, 0}), "PtlCTInc");
+    } else if (strncmp(name, "triggered", 9) == 0) {
+        trigger(name, md, id);
     } else {
         bool acked = is(name, "ack");
         check(PtlPut(md, 0, is(name, "zero") ? 0 : 8, acked ? PTL_ACK_REQ : PTL_NO_ACK_REQ, id,
@@ -109,6 +134,16 @@ static void calls(void)
     check(PtlCTSet(came, (ptl_ct_event_t){1, 0}), "PtlCTSet");
     check(PtlCTInc(came, (ptl_ct_event_t){1, 0}), "PtlCTInc");
     check(PtlCTWait(came, 2, &value), "PtlCTWait");
+}
+
+static void reopen(void)
+{
+    uint32_t rank = s.rank;
+    PtlNIFini(s.ni);
+    check(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_LOGICAL, PTL_PID_ANY, NULL, NULL,
+                    &s.ni),
+          "PtlNIInit");
+    s.rank = rank;
 }
 
 static void invoke(void)
@@ -147,7 +182,8 @@ int main(int argc, char **argv)
 {
     start(&s, 1, 2);
     const char *name = argc == 2 ? argv[1] : "";
-    static const char here[] = " send ack get fetch swap calls oneself invoke ";
+    static const char here[] = " send ack get fetch swap calls reopen oneself invoke triggered_get "
+                               "triggered_count ";
     came = counter(&s);
     check(PtlEQAlloc(s.ni, 64, &eq), "PtlEQAlloc");
     bool late = is(name, "late") || is(name, "search");
@@ -156,9 +192,13 @@ int main(int argc, char **argv)
     }
     meet(&s);
     begin = PtlSimNow();
-    uint32_t shows = strstr(here, name) != NULL ? 0 : 1;
+    char word[32];
+    snprintf(word, sizeof(word), " %s ", name);
+    uint32_t shows = strstr(here, word) != NULL ? 0 : 1;
     if (is(name, "calls") && s.rank == 0) {
         calls();
+    } else if (is(name, "reopen") && s.rank == 0) {
+        reopen();
     } else if (is(name, "invoke") && s.rank == 0) {
         invoke();
     } else if (s.rank == 0) {

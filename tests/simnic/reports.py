@@ -30,8 +30,8 @@ def sim(*arguments, status=0):
     return run
 
 
-def stats_of(*arguments):
-    out = sim("-n", 2, "--quiet", "--stats=json", *arguments).stdout
+def stats_of(*arguments, status=0):
+    out = sim("-n", 2, "--quiet", "--stats=json", *arguments, status=status).stdout
     return json.loads(out[out.index("{\n"):])
 
 
@@ -97,6 +97,9 @@ def hosts():
     same("use", 1, found["use"]["host"]["rank"])
     said = sim("-n", 2, f"{programs}/simnic_works", 9000, 91000).stderr
     same("who sleeps", True, "limited by latency, nothing is full: host 9." in said)
+    # It dies when it has computed from the end of the barrier, 233.6 ns, on.
+    found = stats_of("--fault", "rank 1 dies at 10us", f"{programs}/simnic_works", 900000000, 0, status=3)
+    same("host until it dies", 10000000 - 233600, found["by_rank"][1]["host_ps"])
     said = sim("-n", 1, "true").stderr
     same("without a NIC", (True, False), ("1 ranks, " in said, "limited" in said))
 

@@ -119,16 +119,24 @@ actions() {
     action oneself 711940
     action zero 711800     # a byte less than 8
     action send 315000     # o + L_dma: its only packet leaves
-    action triggered 646940 # as a put, without o
+    action atomic 711940   # a put whose DMA transfer reads and writes
+    # as those, without o
+    action triggered 646940
+    action triggered_atomic 646940
+    action triggered_get 1043740
+    action triggered_count 20000 # at once; PtlCTWait takes the look that finds it
     # 711.94 + 116.8 + 30, and L_dma for the ack
     action ack 1108740
     # the request 65 + 250 + 116.8 + 30, the reply L_dma 250 later; it is back after 116.94 + 30 + 250
     action got 711800
     action get 1108740
-    # the same behind a request of 8 B
-    action fetch 1108880
-    action swap 1108880
+    # the same behind a request of 8 B; what was there before comes from host memory 250 later
+    action fetch 1358880
+    action swap 1358880
     action late 0          # the message has come before: at once
+    action search 40000    # two looks whether it is coming
+    action calls 20000     # the same
+    action reopen 0
     action invoke 260000   # the handler 10, L_dma to tell the host
     action put 311940 --nic integrated
     action ack 508740 --nic integrated
@@ -223,6 +231,35 @@ again() {
         kill "$busy"
         wait "$busy" 2> /dev/null
     done
+}
+
+# Output, times, traces and statistics of programs with several threads and processes are the same in
+# every run: of one rank at a time or two, beside a busy process, with more in the environment.
+alike() {
+    work=$(mktemp -d) || exit 1
+    ( exec timeout 250 sh -c 'while :; do :; done' ) &
+    busy=$!
+    # alike_of RANKS PROGRAM [ARGUMENT]...
+    alike_of() {
+        for ((i = 0; i < ${RUNS:-4}; i++)); do
+            more=$(printf '%0*d' $((i % 2 * 100)) 0)
+            MORE=$more sim -j $((i / 2 % 2 + 1)) -n "$1" --json --stats="$work/stats.json" --trace "$work/trace.json" \
+                "${@:2}" > "$work/said" 2>&1 || same "${*:2}, status" 0 "$?"
+            sums=$(cd "$work" && cksum said stats.json trace.json)
+            [ "$i" = 0 ] && first=$sums
+            same "${*:2}, run $i" "$first" "$sums"
+        done
+    }
+    for scene in puts mutex calls condition killed signal; do
+        alike_of 1 "$programs/simnic_programs" "$scene"
+    done
+    alike_of 2 "$programs/simnic_programs" puts
+    alike_of 5 "$programs/simnic_scale" alltoall 20000
+    alike_of 2 "$programs/simnic_loops" two 5000
+    alike_of 4 "$examples/accumulate"
+    kill "$busy"
+    wait "$busy" 2> /dev/null
+    rm -r "$work"
 }
 
 # How many ranks run at once changes nothing of what the job came to.

@@ -38,6 +38,7 @@ void note_host(struct sim_clock *c, enum sim_span_what what, uint64_t ps)
 {
     uint64_t begin = c->now + c->debt;
     c->figures.counts.host += ps;
+    c->running->busy = begin + ps;
     note(c, &(struct sim_span){.begin = begin, .end = begin + ps, .what = what});
 }
 

@@ -32,6 +32,7 @@ struct sim_task {
      * the other, and the lead that it had then (lead.h). */
     uint64_t lead, since, since_lead;
     uint64_t woke; /* when its last wait was over */
+    uint64_t busy; /* until then it computes, as it is counted */
     enum sim_task_waits waits;
     enum sim_wait why;
     bool locked;          /* it waits with the lock of the NIC */
@@ -57,7 +58,7 @@ struct sim_loop {
     bool told;            /* the coordinator knows that it has been long */
 };
 
-#define SIM_CLOCK_VERSION UINT64_C(0x346b636f6c637000)
+#define SIM_CLOCK_VERSION UINT64_C(0x356b636f6c637000)
 
 /* A program has one, made by the library that is preloaded (src/virtual), if there is that. */
 struct sim_clock {

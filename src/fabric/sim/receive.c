@@ -145,7 +145,7 @@ static void deposit(struct arrival *a)
     bool alone = !a->handled && (!writes || fitting(a, a->length) == 0);
     if (alone && !a->told && a->arrived == a->length) {
         a->told = true;
-        issue(a, 1, 0);
+        issue(a, a->combines ? a->length : 1, 0);
     }
 }
 
@@ -224,7 +224,8 @@ static enum rx_step sim_header(struct nic_peer *np, struct fabric_rx *rx)
     enum rx_step step = a->peer->fabric->setup.up->rx_header(np, rx);
     a->handled |= step == RX_WAIT;
     if (step == RX_GO && a->m.status == FABRIC_OK) {
-        a->deposits = rx->sink == RX_DEPOSIT || a->channel->class == FABRIC_RESPONSE;
+        a->combines = rx->tells && !a->handled && rx->sink == RX_DISCARD;
+        a->deposits = rx->sink == RX_DEPOSIT || a->combines || a->channel->class == FABRIC_RESPONSE;
         if (a->deposits) {
             deposit(a);
         }

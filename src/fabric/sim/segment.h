@@ -152,8 +152,9 @@ struct sim_spent {
 
 struct sim_counts {
     uint64_t messages, packets, bytes; /* sent */
-    uint64_t host, memory;             /* ps that calls and declared compute took; that host memory
+    uint64_t host, memory;             /* ps that calls and declared compute take; that host memory
                                         * was taken */
+    uint64_t ahead, ahead_at;          /* of `host`, what was still to pass at a time */
     uint64_t egress, dma;              /* ps that the egress port, the DMA engine were taken */
     uint64_t handlers, hpu[SIM_HPUS];  /* calls; ps that each HPU was taken */
     uint64_t skipped;                  /* ps of looks at nothing that were not made */

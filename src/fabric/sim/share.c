@@ -36,8 +36,20 @@ void sim_share_write(struct sim_rank *to, struct sim_record *r)
     memcpy(&to->record, r, sizeof(*r));
 }
 
+/* What threads compute is counted when they begin with it: a job may end before that is over. */
+static void count_ahead(struct sim_clock *c)
+{
+    struct sim_counts *counts = &c->figures.counts;
+    counts->ahead = 0;
+    counts->ahead_at = c->now;
+    for (const struct sim_task *t = c->tasks; t != NULL; t = t->next) {
+        counts->ahead += t->busy > c->now ? t->busy - c->now : 0;
+    }
+}
+
 void sim_share_show(struct sim_clock *c)
 {
+    count_ahead(c);
     if (c->tally != NULL) {
         c->tally(c->taker, &c->figures);
     }

@@ -45,6 +45,7 @@ struct arrival {
     uint64_t lost;
     uint64_t packets, freed; /* that have taken buffers; whose buffers are free again */
     bool deposits;           /* its header is done, and it writes to host memory at the end */
+    bool combines;           /* with what is in host memory: an atomic operation */
     bool handled;  /* a handler has run for it, and the NIC has its end told (timed_told()) */
     bool told;     /* the DMA transfer that tells of its end was issued */
     bool tells;    /* its handlers have ended (rx->tells), and that was counted in channel->turns */

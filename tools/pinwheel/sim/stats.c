@@ -9,6 +9,14 @@
 
 /* ---- reading ---- */
 
+/* What a rank has computed until its end. */
+static uint64_t host_until(const struct sim_counts *n, uint64_t end)
+{
+    uint64_t since = end > n->ahead_at ? end - n->ahead_at : 0;
+    uint64_t ahead = n->ahead > since ? n->ahead - since : 0;
+    return n->host > ahead ? n->host - ahead : 0;
+}
+
 struct sim_stats *stats_take(struct coordinator *c)
 {
     uint32_t ranks = places(c); /* children have rows behind those of ranks */
@@ -27,6 +35,7 @@ struct sim_stats *stats_take(struct coordinator *c)
         to->process = i < c->setup.ranks ? 0 : i - sim_child(&c->layout, to->rank) + 1;
         to->counts = f.counts;
         to->now = rank_of(c, i)->now;
+        to->counts.host = host_until(&f.counts, to->now);
         to->lead = rank_of(c, i)->lead < to->now ? rank_of(c, i)->lead : to->now;
         stats_take_phases(to, &f, to->now);
         to->requests = f.requests;
