@@ -38,7 +38,7 @@
 
 #define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
 /* The last two bytes are the version, in digits: it changes with the layout. */
-#define SIM_MAGIC UINT64_C(0x36306d6973777000)
+#define SIM_MAGIC UINT64_C(0x37306d6973777000)
 #define SIM_PAGE UINT64_C(4096)
 #define SIM_NEVER UINT64_MAX
 #define SIM_SKIP UINT64_C(1000000) /* ps that a rank which polls skips at once, at most */
