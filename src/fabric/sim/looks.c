@@ -256,7 +256,7 @@ static uint64_t end_of_skip(const struct sim_clock *c, uint64_t round)
     return end > c->now ? c->now + (end - c->now) / round * round : c->now;
 }
 
-void sim_clock_skip(struct sim_clock *c)
+static void skip(struct sim_clock *c)
 {
     uint64_t look = sim_machine(c)->look, round = c->loop.round * look, start = c->now, to = start;
     if (c->passing || c->looks == 0) {
@@ -275,8 +275,10 @@ void sim_clock_skip(struct sim_clock *c)
     c->passing = false;
 }
 
-void sim_clock_scrub(const struct sim_clock *c)
+void sim_clock_pass_look(struct sim_clock *c)
 {
+    skip(c);
+    sim_clock_settle(c);
     if (c->looks >= SIM_LOOKS && c->loop.round == 0) {
         clear_stack();
     }

@@ -254,12 +254,9 @@ static bool sim_poll(struct fabric *fabric)
     struct sim_clock *c = f->clock;
     uint64_t start = c->now;
     bool looks = c->looks != 0;
-    sim_clock_skip(c);
-    sim_clock_settle(c);
+    sim_clock_pass_look(c);
     bool moved = c->last > start || (looks && c->looks == 0);
-    moved |= sim_advance(f);
-    sim_clock_scrub(c);
-    return moved;
+    return sim_advance(f) || moved;
 }
 
 /* A look at nothing takes time, and so may find something. */
@@ -405,13 +402,10 @@ static void sim_compute(uint64_t ps)
 static void sim_pause(void)
 {
     struct sim_clock *c = sim_clock_join();
-    if (c == NULL || c->passing) {
-        return;
+    if (c != NULL && !c->passing) {
+        sim_clock_look(c);
+        sim_clock_pass_look(c);
     }
-    sim_clock_look(c);
-    sim_clock_skip(c);
-    sim_clock_settle(c);
-    sim_clock_scrub(c);
 }
 
 static void sim_begin_phase(const char *name)
