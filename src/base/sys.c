@@ -236,12 +236,14 @@ void sys_signal_mask(int how, const sigset_t *set, sigset_t *before)
 #if SYS_BY_LIBC
     pthread_sigmask(how, set, before);
 #else
+    /* SIGSYS: src/virtual/trap.c, whose threads must not block it */
     enum { KERNEL_BYTES = 8, LIBCS_FIRST = 32, LIBCS_LAST = 33 };
     sigset_t all_but_libcs;
     if (set != NULL) {
         all_but_libcs = *set;
         ((uint64_t *)&all_but_libcs)[0] &=
-            ~(UINT64_C(1) << (LIBCS_FIRST - 1) | UINT64_C(1) << (LIBCS_LAST - 1));
+            ~(UINT64_C(1) << (LIBCS_FIRST - 1) | UINT64_C(1) << (LIBCS_LAST - 1) |
+              UINT64_C(1) << (SIGSYS - 1));
         set = &all_but_libcs;
     }
     SYS_CALL(SYS_rt_sigprocmask, how, set, before, KERNEL_BYTES);

@@ -40,7 +40,7 @@ static struct timespec look_at_clock(clockid_t clock)
 SHOWN int clock_gettime(clockid_t clock, struct timespec *t)
 {
     if (!in_simulation() || clock < 0 || clock > CLOCK_TAI) {
-        return REAL(clock_gettime)(clock, t);
+        return OPENLY(REAL(clock_gettime)(clock, t));
     }
     *t = look_at_clock(clock);
     return 0;
@@ -49,7 +49,7 @@ SHOWN int clock_gettime(clockid_t clock, struct timespec *t)
 SHOWN int gettimeofday(struct timeval *restrict t, void *restrict zone)
 {
     if (!in_simulation()) {
-        return REAL(gettimeofday)(t, zone);
+        return OPENLY(REAL(gettimeofday)(t, zone));
     }
     struct timespec now = look_at_clock(CLOCK_REALTIME);
     *t = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
@@ -59,7 +59,7 @@ SHOWN int gettimeofday(struct timeval *restrict t, void *restrict zone)
 SHOWN time_t time(time_t *t)
 {
     if (!in_simulation()) {
-        return REAL(time)(t);
+        return OPENLY(REAL(time)(t));
     }
     time_t now = look_at_clock(CLOCK_REALTIME).tv_sec;
     if (t != NULL) {
@@ -71,7 +71,7 @@ SHOWN time_t time(time_t *t)
 SHOWN clock_t clock(void)
 {
     if (!in_simulation()) {
-        return REAL(clock)();
+        return OPENLY(REAL(clock)());
     }
     sim_clock_break(virtual_clock);
     return (clock_t)(virtual_now() / 1000000);
@@ -99,7 +99,7 @@ SHOWN int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t,
                           struct timespec *left)
 {
     if (!virtual_in()) {
-        return REAL(clock_nanosleep)(clock, flags, t, left);
+        return OPENLY(REAL(clock_nanosleep)(clock, flags, t, left));
     }
     if (!is_time(t)) {
         return EINVAL;
@@ -111,7 +111,7 @@ SHOWN int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t,
 SHOWN int nanosleep(const struct timespec *t, struct timespec *left)
 {
     if (!virtual_in()) {
-        return REAL(nanosleep)(t, left);
+        return OPENLY(REAL(nanosleep)(t, left));
     }
     errno = clock_nanosleep(CLOCK_MONOTONIC, 0, t, left) ?: errno;
     return virtual_self->interrupted || !is_time(t) ? -1 : 0;
@@ -120,7 +120,7 @@ SHOWN int nanosleep(const struct timespec *t, struct timespec *left)
 SHOWN int usleep(useconds_t us)
 {
     if (!virtual_in()) {
-        return REAL(usleep)(us);
+        return OPENLY(REAL(usleep)(us));
     }
     return nanosleep(&(struct timespec){us / 1000000, (long)(us % 1000000) * 1000}, NULL);
 }
@@ -128,7 +128,7 @@ SHOWN int usleep(useconds_t us)
 SHOWN unsigned sleep(unsigned s)
 {
     if (!virtual_in()) {
-        return REAL(sleep)(s);
+        return OPENLY(REAL(sleep)(s));
     }
     struct timespec left = {0, 0};
     nanosleep(&(struct timespec){s, 0}, &left);
@@ -138,7 +138,7 @@ SHOWN unsigned sleep(unsigned s)
 SHOWN int sched_yield(void)
 {
     if (!virtual_in()) {
-        return REAL(sched_yield)();
+        return OPENLY(REAL(sched_yield)());
     }
     virtual_look();
     return 0;

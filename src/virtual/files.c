@@ -15,7 +15,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -35,7 +34,7 @@ static bool is_launcher(int fd)
 
 static bool is_ready(void *fd)
 {
-    return REAL(poll)(fd, 1, 0) != 0;
+    return OPENLY(REAL(poll)(fd, 1, 0)) != 0;
 }
 
 static const char *kind_of(int fd)
@@ -47,8 +46,7 @@ static const char *kind_of(int fd)
     return S_ISFIFO(s.st_mode) ? "a pipe" : S_ISSOCK(s.st_mode) ? "a socket" : "a file";
 }
 
-/* Waits until a descriptor that blocks is ready; false: errno says why. */
-static bool await_fd(int fd, short events)
+bool virtual_fd(int fd, short events)
 {
     struct pollfd p = {.fd = fd, .events = events};
     if (!virtual_in() || is_launcher(fd) || is_ready(&p)) {
@@ -59,13 +57,12 @@ static bool await_fd(int fd, short events)
         errno = error;
         return true;
     }
-    enum virtual_end end = virtual_await(is_ready, &p, SIM_NEVER, kind_of(fd));
+    enum virtual_end end = virtual_await_again(is_ready, &p, SIM_NEVER, kind_of(fd));
     errno = end == VIRTUAL_SIGNAL ? EINTR : error;
     return end == VIRTUAL_HOLDS;
 }
 
-/* Others may go on for what was done to a descriptor. */
-static ssize_t done(ssize_t n)
+ssize_t virtual_done(ssize_t n)
 {
     int error = errno;
     if (n >= 0 && virtual_in()) {
@@ -79,7 +76,7 @@ static ssize_t done(ssize_t n)
 
 SHOWN ssize_t read(int fd, void *to, size_t n)
 {
-    return await_fd(fd, POLLIN) ? done(REAL(read)(fd, to, n)) : -1;
+    return virtual_fd(fd, POLLIN) ? virtual_done(OPENLY(REAL(read)(fd, to, n))) : -1;
 }
 
 ssize_t __read_chk(int fd, void *to, size_t n, size_t room);
@@ -93,38 +90,77 @@ SHOWN ssize_t __read_chk(int fd, void *to, size_t n, size_t room)
 
 SHOWN ssize_t readv(int fd, const struct iovec *parts, int count)
 {
-    return await_fd(fd, POLLIN) ? done(REAL(readv)(fd, parts, count)) : -1;
+    return virtual_fd(fd, POLLIN) ? virtual_done(OPENLY(REAL(readv)(fd, parts, count))) : -1;
 }
 
 static bool await_message(int fd, int flags)
 {
-    return (flags & MSG_DONTWAIT) != 0 || await_fd(fd, POLLIN);
+    return (flags & MSG_DONTWAIT) != 0 || virtual_fd(fd, POLLIN);
 }
 
 SHOWN ssize_t recv(int fd, void *to, size_t n, int flags)
 {
-    return await_message(fd, flags) ? done(REAL(recv)(fd, to, n, flags)) : -1;
+    return await_message(fd, flags) ? virtual_done(OPENLY(REAL(recv)(fd, to, n, flags))) : -1;
 }
 
 SHOWN ssize_t recvfrom(int fd, void *restrict to, size_t n, int flags,
                        struct sockaddr *restrict from, socklen_t *restrict length)
 {
-    return await_message(fd, flags) ? done(REAL(recvfrom)(fd, to, n, flags, from, length)) : -1;
+    return await_message(fd, flags)
+               ? virtual_done(OPENLY(REAL(recvfrom)(fd, to, n, flags, from, length)))
+               : -1;
 }
 
 SHOWN ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
-    return await_message(fd, flags) ? done(REAL(recvmsg)(fd, m, flags)) : -1;
+    return await_message(fd, flags) ? virtual_done(OPENLY(REAL(recvmsg)(fd, m, flags))) : -1;
 }
 
 SHOWN int accept(int fd, struct sockaddr *restrict from, socklen_t *restrict length)
 {
-    return await_fd(fd, POLLIN) ? (int)done(REAL(accept)(fd, from, length)) : -1;
+    return virtual_fd(fd, POLLIN) ? (int)virtual_done(OPENLY(REAL(accept)(fd, from, length))) : -1;
+}
+
+struct messages {
+    int fd, flags;
+    struct mmsghdr *list;
+    unsigned wanted, count;
+    int error;
+};
+
+/* Receives what there is. */
+static bool has_messages(void *messages)
+{
+    struct messages *m = messages;
+    int n = OPENLY(REAL(recvmmsg)(m->fd, m->list + m->count, m->wanted - m->count,
+                                  (m->flags & ~MSG_WAITFORONE) | MSG_DONTWAIT, NULL));
+    m->error = n < 0 && errno != EAGAIN ? errno : 0;
+    m->count += n > 0 ? (unsigned)n : 0;
+    return m->error != 0 || m->count == m->wanted ||
+           (m->count != 0 && (m->flags & MSG_WAITFORONE) != 0);
+}
+
+SHOWN int recvmmsg(int fd, struct mmsghdr *list, unsigned count, int flags, struct timespec *t)
+{
+    int of = virtual_in() && count != 0 && (flags & MSG_DONTWAIT) == 0 ? fcntl(fd, F_GETFL) : -1;
+    if (of < 0 || (of & O_NONBLOCK) != 0) {
+        return (int)virtual_done(OPENLY(REAL(recvmmsg)(fd, list, count, flags, t)));
+    }
+    struct messages m = {fd, flags, list, count, 0, 0};
+    enum virtual_end end =
+        virtual_await_again(has_messages, &m, virtual_after(virtual_ns(t)), "a socket");
+    if (m.count == 0 && (end != VIRTUAL_HOLDS || m.error != 0)) {
+        errno = end == VIRTUAL_LATE ? EAGAIN : end == VIRTUAL_SIGNAL ? EINTR : m.error;
+        return -1;
+    }
+    return (int)virtual_done((ssize_t)m.count);
 }
 
 SHOWN int accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict length, int flags)
 {
-    return await_fd(fd, POLLIN) ? (int)done(REAL(accept4)(fd, from, length, flags)) : -1;
+    return virtual_fd(fd, POLLIN)
+               ? (int)virtual_done(OPENLY(REAL(accept4)(fd, from, length, flags)))
+               : -1;
 }
 
 /* ---- writes ---- */
@@ -135,7 +171,7 @@ static ssize_t say(int fd, const void *from, size_t n)
 {
     static size_t said;
     struct sim_clock *c = virtual_clock;
-    ssize_t done = REAL(write)(fd, from, n);
+    ssize_t done = OPENLY(REAL(write)(fd, from, n));
     int error = errno;
     said += done > 0 ? (size_t)done : 0;
     if (said > SAY_MOST) {
@@ -152,7 +188,7 @@ SHOWN ssize_t write(int fd, const void *from, size_t n)
 {
     struct stat s;
     if (!virtual_in() || is_launcher(fd) || fstat(fd, &s) != 0 || S_ISREG(s.st_mode)) {
-        return REAL(write)(fd, from, n);
+        return OPENLY(REAL(write)(fd, from, n));
     }
     if (sim_said_by(virtual_clock, fd)) {
         return say(fd, from, n);
@@ -160,15 +196,15 @@ SHOWN ssize_t write(int fd, const void *from, size_t n)
     size_t moved = 0;
     do {
         size_t part = n - moved < PIPE_BUF ? n - moved : PIPE_BUF;
-        if (!await_fd(fd, POLLOUT)) {
+        if (!virtual_fd(fd, POLLOUT)) {
             return moved != 0 ? (ssize_t)moved : -1;
         }
-        ssize_t now = REAL(write)(fd, (const char *)from + moved, part);
+        ssize_t now = OPENLY(REAL(write)(fd, (const char *)from + moved, part));
         if (now < 0) {
             return moved != 0 ? (ssize_t)moved : -1;
         }
         moved += (size_t)now;
-        done(now);
+        virtual_done(now);
         if ((size_t)now < part) {
             break;
         }
@@ -179,9 +215,9 @@ SHOWN ssize_t write(int fd, const void *from, size_t n)
 SHOWN ssize_t writev(int fd, const struct iovec *parts, int count)
 {
     if (virtual_in() && sim_said_by(virtual_clock, fd)) {
-        return REAL(writev)(fd, parts, count);
+        return OPENLY(REAL(writev)(fd, parts, count));
     }
-    return await_fd(fd, POLLOUT) ? done(REAL(writev)(fd, parts, count)) : -1;
+    return virtual_fd(fd, POLLOUT) ? virtual_done(OPENLY(REAL(writev)(fd, parts, count))) : -1;
 }
 
 /* A send to a socket that has room for less blocks in the kernel: without waiting it sends a part.
@@ -197,12 +233,13 @@ static ssize_t send_parts(int fd, const char *from, size_t n, int flags, const s
 {
     size_t moved = 0;
     do {
-        ssize_t now = REAL(sendto)(fd, from + moved, n - moved, flags | MSG_DONTWAIT, to, length);
-        if (now < 0 && (errno != EAGAIN || !await_fd(fd, POLLOUT))) {
+        ssize_t now =
+            OPENLY(REAL(sendto)(fd, from + moved, n - moved, flags | MSG_DONTWAIT, to, length));
+        if (now < 0 && (errno != EAGAIN || !virtual_fd(fd, POLLOUT))) {
             return moved != 0 ? (ssize_t)moved : -1;
         }
         moved += now > 0 ? (size_t)now : 0;
-        done(now);
+        virtual_done(now);
     } while (moved < n);
     return (ssize_t)moved;
 }
@@ -211,7 +248,7 @@ SHOWN ssize_t sendto(int fd, const void *from, size_t n, int flags, const struct
                      socklen_t length)
 {
     if (!virtual_in() || is_launcher(fd) || !may_block(fd, flags)) {
-        return done(REAL(sendto)(fd, from, n, flags, to, length));
+        return virtual_done(OPENLY(REAL(sendto)(fd, from, n, flags, to, length)));
     }
     return send_parts(fd, from, n, flags, to, length);
 }
@@ -223,58 +260,84 @@ SHOWN ssize_t send(int fd, const void *from, size_t n, int flags)
 
 SHOWN ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
-    bool ready = (flags & MSG_DONTWAIT) != 0 || await_fd(fd, POLLOUT);
-    return ready ? done(REAL(sendmsg)(fd, m, flags)) : -1;
+    bool ready = (flags & MSG_DONTWAIT) != 0 || virtual_fd(fd, POLLOUT);
+    return ready ? virtual_done(OPENLY(REAL(sendmsg)(fd, m, flags))) : -1;
+}
+
+/* ---- from one to another ---- */
+
+/* The kernel moves what it can without waiting. */
+struct moves {
+    int from, to;
+    off64_t *from_at, *to_at;
+    size_t n;
+    unsigned flags;
+    bool tees;
+    ssize_t moved;
+    int error;
+};
+
+static bool has_moved(void *moves)
+{
+    struct moves *m = moves;
+    unsigned flags = m->flags | SPLICE_F_NONBLOCK;
+    m->moved = m->tees ? OPENLY(REAL(tee)(m->from, m->to, m->n, flags))
+                       : OPENLY(REAL(splice)(m->from, m->from_at, m->to, m->to_at, m->n, flags));
+    m->error = errno;
+    return m->moved >= 0 || m->error != EAGAIN;
+}
+
+static ssize_t move(struct moves *m)
+{
+    if (virtual_await_again(has_moved, m, SIM_NEVER, "a pipe") == VIRTUAL_SIGNAL) {
+        errno = EINTR;
+        return -1;
+    }
+    errno = m->error;
+    return virtual_done(m->moved);
+}
+
+SHOWN ssize_t splice(int from, off64_t *from_at, int to, off64_t *to_at, size_t n, unsigned flags)
+{
+    struct moves m = {from, to, from_at, to_at, n, flags, false, 0, 0};
+    return virtual_in() && (flags & SPLICE_F_NONBLOCK) == 0
+               ? move(&m)
+               : virtual_done(OPENLY(REAL(splice)(from, from_at, to, to_at, n, flags)));
+}
+
+SHOWN ssize_t tee(int from, int to, size_t n, unsigned flags)
+{
+    struct moves m = {from, to, NULL, NULL, n, flags, true, 0, 0};
+    return virtual_in() && (flags & SPLICE_F_NONBLOCK) == 0
+               ? move(&m)
+               : virtual_done(OPENLY(REAL(tee)(from, to, n, flags)));
 }
 
 SHOWN int connect(int fd, const struct sockaddr *to, socklen_t length)
 {
-    return (int)done(REAL(connect)(fd, to, length));
+    return (int)virtual_done(OPENLY(REAL(connect)(fd, to, length)));
 }
 
 SHOWN int shutdown(int fd, int how)
 {
-    return (int)done(REAL(shutdown)(fd, how));
+    return (int)virtual_done(OPENLY(REAL(shutdown)(fd, how)));
 }
 
 SHOWN int close(int fd)
 {
-    return (int)done(REAL(close)(fd));
+    if (virtual_in()) {
+        virtual_closed(fd);
+    }
+    return (int)virtual_done(OPENLY(REAL(close)(fd)));
 }
 
 /* libc writes what a stream holds by a call of its own. */
 SHOWN int fflush(FILE *f)
 {
-    return (int)done(REAL(fflush)(f));
+    return (int)virtual_done(REAL(fflush)(f));
 }
 
 SHOWN int fclose(FILE *f)
 {
-    return (int)done(REAL(fclose)(f));
-}
-
-/* ---- locks of files ---- */
-
-struct file_lock {
-    int fd, operation, rc;
-};
-
-static bool has_lock(void *lock)
-{
-    struct file_lock *l = lock;
-    l->rc = REAL(flock)(l->fd, l->operation | LOCK_NB);
-    return l->rc == 0 || errno != EWOULDBLOCK;
-}
-
-SHOWN int flock(int fd, int operation)
-{
-    struct file_lock l = {fd, operation, -1};
-    if (!virtual_in() || (operation & LOCK_NB) != 0 || (operation & LOCK_UN) != 0) {
-        return (int)done(REAL(flock)(fd, operation));
-    }
-    if (virtual_await(has_lock, &l, SIM_NEVER, "a lock of a file") == VIRTUAL_SIGNAL) {
-        errno = EINTR;
-        return -1;
-    }
-    return l.rc;
+    return (int)virtual_done(REAL(fclose)(f));
 }

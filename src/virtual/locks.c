@@ -62,7 +62,7 @@ enum { KIND = 3, SHARED = 128 }; /* of glibc's __kind */
 
 static int try_mutex(void *m)
 {
-    return REAL(pthread_mutex_trylock)(m);
+    return OPENLY(REAL(pthread_mutex_trylock)(m));
 }
 
 /* The caller has it already, and asks to be told. */
@@ -74,25 +74,26 @@ static bool is_own(const pthread_mutex_t *m)
 
 SHOWN int pthread_mutex_lock(pthread_mutex_t *m)
 {
-    return virtual_in() && !is_own(m) ? take(try_mutex, m, SIM_NEVER) : REAL(pthread_mutex_lock)(m);
+    return virtual_in() && !is_own(m) ? take(try_mutex, m, SIM_NEVER)
+                                      : OPENLY(REAL(pthread_mutex_lock)(m));
 }
 
 SHOWN int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *t)
 {
     return virtual_in() && !is_own(m) ? take(try_mutex, m, virtual_at(clock, t))
-                                      : REAL(pthread_mutex_clocklock)(m, clock, t);
+                                      : OPENLY(REAL(pthread_mutex_clocklock)(m, clock, t));
 }
 
 SHOWN int pthread_mutex_timedlock(pthread_mutex_t *restrict m, const struct timespec *restrict t)
 {
     return virtual_in() && !is_own(m) ? take(try_mutex, m, virtual_at(CLOCK_REALTIME, t))
-                                      : REAL(pthread_mutex_timedlock)(m, t);
+                                      : OPENLY(REAL(pthread_mutex_timedlock)(m, t));
 }
 
 SHOWN int pthread_mutex_unlock(pthread_mutex_t *m)
 {
     bool shared = (m->__data.__kind & SHARED) != 0;
-    return given(REAL(pthread_mutex_unlock)(m), shared);
+    return given(OPENLY(REAL(pthread_mutex_unlock)(m)), shared);
 }
 
 /* ---- conditions ---- */
@@ -176,14 +177,14 @@ static int wait_for(pthread_cond_t *c, pthread_mutex_t *m, uint64_t until)
 
 SHOWN int pthread_cond_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m)
 {
-    return virtual_in() ? wait_for(c, m, SIM_NEVER) : REAL(pthread_cond_wait)(c, m);
+    return virtual_in() ? wait_for(c, m, SIM_NEVER) : OPENLY(REAL(pthread_cond_wait)(c, m));
 }
 
 SHOWN int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
                                  clockid_t clock, const struct timespec *restrict t)
 {
     return virtual_in() ? wait_for(c, m, virtual_at(clock, t))
-                        : REAL(pthread_cond_clockwait)(c, m, clock, t);
+                        : OPENLY(REAL(pthread_cond_clockwait)(c, m, clock, t));
 }
 
 SHOWN int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
@@ -191,7 +192,7 @@ SHOWN int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *re
 {
     clockid_t clock = (c->__data.__wrefs & 2) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
     return virtual_in() ? wait_for(c, m, virtual_at(clock, t))
-                        : REAL(pthread_cond_timedwait)(c, m, t);
+                        : OPENLY(REAL(pthread_cond_timedwait)(c, m, t));
 }
 
 static void tell(const void *of, unsigned most)
@@ -209,7 +210,7 @@ SHOWN int pthread_cond_signal(pthread_cond_t *c)
     if (virtual_in() && !is_shared(c)) {
         tell(c, 1);
     }
-    return given(REAL(pthread_cond_signal)(c), is_shared(c));
+    return given(OPENLY(REAL(pthread_cond_signal)(c)), is_shared(c));
 }
 
 SHOWN int pthread_cond_broadcast(pthread_cond_t *c)
@@ -217,14 +218,14 @@ SHOWN int pthread_cond_broadcast(pthread_cond_t *c)
     if (virtual_in() && !is_shared(c)) {
         tell(c, (unsigned)-1);
     }
-    return given(REAL(pthread_cond_broadcast)(c), is_shared(c));
+    return given(OPENLY(REAL(pthread_cond_broadcast)(c)), is_shared(c));
 }
 
 /* ---- semaphores ---- */
 
 static int try_sem(void *s)
 {
-    int error = errno, rc = REAL(sem_trywait)(s) == 0 ? 0 : errno == EAGAIN ? EBUSY : errno;
+    int error = errno, rc = OPENLY(REAL(sem_trywait)(s)) == 0 ? 0 : errno == EAGAIN ? EBUSY : errno;
     errno = error;
     return rc;
 }
@@ -240,22 +241,42 @@ static int take_sem(sem_t *s, uint64_t until)
 
 SHOWN int sem_wait(sem_t *s)
 {
-    return virtual_in() ? take_sem(s, SIM_NEVER) : REAL(sem_wait)(s);
+    return virtual_in() ? take_sem(s, SIM_NEVER) : OPENLY(REAL(sem_wait)(s));
 }
 
 SHOWN int sem_timedwait(sem_t *restrict s, const struct timespec *restrict t)
 {
-    return virtual_in() ? take_sem(s, virtual_at(CLOCK_REALTIME, t)) : REAL(sem_timedwait)(s, t);
+    return virtual_in() ? take_sem(s, virtual_at(CLOCK_REALTIME, t))
+                        : OPENLY(REAL(sem_timedwait)(s, t));
 }
 
 SHOWN int sem_clockwait(sem_t *restrict s, clockid_t clock, const struct timespec *restrict t)
 {
-    return virtual_in() ? take_sem(s, virtual_at(clock, t)) : REAL(sem_clockwait)(s, clock, t);
+    return virtual_in() ? take_sem(s, virtual_at(clock, t))
+                        : OPENLY(REAL(sem_clockwait)(s, clock, t));
 }
 
 SHOWN int sem_post(sem_t *s)
 {
-    return given(REAL(sem_post)(s), true);
+    return given(OPENLY(REAL(sem_post)(s)), true);
+}
+
+/* ---- spin locks ---- */
+
+static int try_spin(void *l)
+{
+    return OPENLY(REAL(pthread_spin_trylock)(l));
+}
+
+SHOWN int pthread_spin_lock(pthread_spinlock_t *l)
+{
+    return virtual_in() ? take(try_spin, (void *)(uintptr_t)l, SIM_NEVER)
+                        : OPENLY(REAL(pthread_spin_lock)(l));
+}
+
+SHOWN int pthread_spin_unlock(pthread_spinlock_t *l)
+{
+    return given(OPENLY(REAL(pthread_spin_unlock)(l)), true);
 }
 
 /* ---- barriers ---- */
@@ -269,7 +290,7 @@ static unsigned size_of(const pthread_barrier_t *b)
 SHOWN int pthread_barrier_wait(pthread_barrier_t *b)
 {
     if (!virtual_in()) {
-        return REAL(pthread_barrier_wait)(b);
+        return OPENLY(REAL(pthread_barrier_wait)(b));
     }
     unsigned here = 1;
     for (const struct waiter *w = waiters; w != NULL; w = w->next) {
@@ -292,39 +313,39 @@ SHOWN int pthread_barrier_wait(pthread_barrier_t *b)
 
 static int try_read(void *l)
 {
-    return REAL(pthread_rwlock_tryrdlock)(l);
+    return OPENLY(REAL(pthread_rwlock_tryrdlock)(l));
 }
 
 static int try_write(void *l)
 {
-    return REAL(pthread_rwlock_trywrlock)(l);
+    return OPENLY(REAL(pthread_rwlock_trywrlock)(l));
 }
 
 SHOWN int pthread_rwlock_rdlock(pthread_rwlock_t *l)
 {
-    return virtual_in() ? take(try_read, l, SIM_NEVER) : REAL(pthread_rwlock_rdlock)(l);
+    return virtual_in() ? take(try_read, l, SIM_NEVER) : OPENLY(REAL(pthread_rwlock_rdlock)(l));
 }
 
 SHOWN int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 {
-    return virtual_in() ? take(try_write, l, SIM_NEVER) : REAL(pthread_rwlock_wrlock)(l);
+    return virtual_in() ? take(try_write, l, SIM_NEVER) : OPENLY(REAL(pthread_rwlock_wrlock)(l));
 }
 
 SHOWN int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict l,
                                      const struct timespec *restrict t)
 {
     return virtual_in() ? take(try_read, l, virtual_at(CLOCK_REALTIME, t))
-                        : REAL(pthread_rwlock_timedrdlock)(l, t);
+                        : OPENLY(REAL(pthread_rwlock_timedrdlock)(l, t));
 }
 
 SHOWN int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict l,
                                      const struct timespec *restrict t)
 {
     return virtual_in() ? take(try_write, l, virtual_at(CLOCK_REALTIME, t))
-                        : REAL(pthread_rwlock_timedwrlock)(l, t);
+                        : OPENLY(REAL(pthread_rwlock_timedwrlock)(l, t));
 }
 
 SHOWN int pthread_rwlock_unlock(pthread_rwlock_t *l)
 {
-    return given(REAL(pthread_rwlock_unlock)(l), false);
+    return given(OPENLY(REAL(pthread_rwlock_unlock)(l)), false);
 }

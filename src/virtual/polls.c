@@ -37,7 +37,7 @@ static int ask(struct asking *a, bool (*ready)(void *), int64_t ns)
 static bool poll_ready(void *asking)
 {
     struct asking *a = asking;
-    a->rc = REAL(ppoll)(a->fds, (nfds_t)a->count, &(struct timespec){0, 0}, a->mask);
+    a->rc = OPENLY(REAL(ppoll)(a->fds, (nfds_t)a->count, &(struct timespec){0, 0}, a->mask));
     a->error = errno;
     return a->rc != 0;
 }
@@ -50,7 +50,7 @@ static int poll_ns(struct pollfd *fds, nfds_t n, int64_t ns, const sigset_t *mas
 
 SHOWN int poll(struct pollfd *fds, nfds_t n, int ms)
 {
-    return virtual_in() ? poll_ns(fds, n, ms * 1000000ll, NULL) : REAL(poll)(fds, n, ms);
+    return virtual_in() ? poll_ns(fds, n, ms * 1000000ll, NULL) : OPENLY(REAL(poll)(fds, n, ms));
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t room);
@@ -61,7 +61,8 @@ SHOWN int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t room)
 
 SHOWN int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *t, const sigset_t *mask)
 {
-    return virtual_in() ? poll_ns(fds, n, virtual_ns(t), mask) : REAL(ppoll)(fds, n, t, mask);
+    return virtual_in() ? poll_ns(fds, n, virtual_ns(t), mask)
+                        : OPENLY(REAL(ppoll)(fds, n, t, mask));
 }
 
 /* ---- select ---- */
@@ -74,8 +75,8 @@ static bool select_ready(void *asking)
             *a->sets[i] = a->wanted[i];
         }
     }
-    a->rc = REAL(pselect)(a->count, a->sets[0], a->sets[1], a->sets[2], &(struct timespec){0, 0},
-                          a->mask);
+    a->rc = OPENLY(REAL(pselect)(a->count, a->sets[0], a->sets[1], a->sets[2],
+                                 &(struct timespec){0, 0}, a->mask));
     a->error = errno;
     return a->rc != 0;
 }
@@ -84,7 +85,7 @@ SHOWN int pselect(int n, fd_set *restrict reads, fd_set *restrict writes, fd_set
                   const struct timespec *restrict t, const sigset_t *restrict mask)
 {
     if (!virtual_in()) {
-        return REAL(pselect)(n, reads, writes, others, t, mask);
+        return OPENLY(REAL(pselect)(n, reads, writes, others, t, mask));
     }
     struct asking a = {.count = n, .mask = mask, .sets = {reads, writes, others}};
     for (int i = 0; i < 3; i++) {
@@ -99,7 +100,7 @@ SHOWN int select(int n, fd_set *restrict reads, fd_set *restrict writes, fd_set 
                  struct timeval *restrict t)
 {
     if (!virtual_in()) {
-        return REAL(select)(n, reads, writes, others, t);
+        return OPENLY(REAL(select)(n, reads, writes, others, t));
     }
     struct timespec wait =
         t != NULL ? (struct timespec){t->tv_sec, t->tv_usec * 1000} : (struct timespec){0, 0};
@@ -111,7 +112,7 @@ SHOWN int select(int n, fd_set *restrict reads, fd_set *restrict writes, fd_set 
 static bool epoll_ready(void *asking)
 {
     struct asking *a = asking;
-    a->rc = REAL(epoll_pwait)(a->count, a->fds, a->most, 0, a->mask);
+    a->rc = OPENLY(REAL(epoll_pwait)(a->count, a->fds, a->most, 0, a->mask));
     a->error = errno;
     return a->rc != 0;
 }
@@ -119,14 +120,24 @@ static bool epoll_ready(void *asking)
 SHOWN int epoll_pwait(int epoll, struct epoll_event *events, int most, int ms, const sigset_t *mask)
 {
     if (!virtual_in()) {
-        return REAL(epoll_pwait)(epoll, events, most, ms, mask);
+        return OPENLY(REAL(epoll_pwait)(epoll, events, most, ms, mask));
     }
     struct asking a = {.fds = events, .count = epoll, .most = most, .mask = mask};
     return ask(&a, epoll_ready, ms * 1000000ll);
 }
 
+SHOWN int epoll_pwait2(int epoll, struct epoll_event *events, int most, const struct timespec *t,
+                       const sigset_t *mask)
+{
+    if (!virtual_in()) {
+        return OPENLY(REAL(epoll_pwait2)(epoll, events, most, t, mask));
+    }
+    struct asking a = {.fds = events, .count = epoll, .most = most, .mask = mask};
+    return ask(&a, epoll_ready, virtual_ns(t));
+}
+
 SHOWN int epoll_wait(int epoll, struct epoll_event *events, int most, int ms)
 {
     return virtual_in() ? epoll_pwait(epoll, events, most, ms, NULL)
-                        : REAL(epoll_wait)(epoll, events, most, ms);
+                        : OPENLY(REAL(epoll_wait)(epoll, events, most, ms));
 }

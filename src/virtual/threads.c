@@ -15,20 +15,16 @@
 /* A thread. It is freed by the thread that joins it, or at the end of one that was detached. */
 struct thread {
     struct thread *next;
-    struct sim_task task;
+    struct sim_task own, *task; /* `task`: its own, or that of the clock, of the first one */
     pthread_t id;
     void *(*function)(void *);
     void *arg;
     bool over, detached;
 };
 
-static struct thread *threads; /* whoever has the clock has them */
-static pthread_t first;        /* the one that the process began with */
-
-__attribute__((constructor)) static void note_first(void)
-{
-    first = pthread_self();
-}
+static struct thread first;             /* the one that the process began with */
+static struct thread *threads = &first; /* whoever has the clock has them */
+static pthread_key_t at_end;            /* set in the first one only: the others end by end() */
 
 static struct thread **find(pthread_t id)
 {
@@ -47,13 +43,10 @@ static void forget(struct thread *t)
     }
     if (*at == t) {
         *at = t->next;
-        free(t);
+        if (t != &first) {
+            free(t);
+        }
     }
-}
-
-void virtual_forked_threads(void)
-{
-    threads = NULL;
 }
 
 /* The thread returns, calls pthread_exit(), or is cancelled. */
@@ -61,21 +54,50 @@ static void end(void *thread)
 {
     struct thread *t = thread;
     struct sim_clock *c = virtual_clock;
+    virtual_untrap();
     virtual_self = NULL;
     t->over = true;
-    sim_task_drop(c, &t->task);
+    sim_task_drop(c, t->task);
     if (t->detached) {
         forget(t);
     }
     sim_task_pass(c);
 }
 
+/* The first thread ends by pthread_exit() or is cancelled: nobody has called it, so the end of its
+ * keys is what tells. The process goes on. */
+static void end_first(void *thread)
+{
+    if (virtual_in()) {
+        end(thread);
+    }
+}
+
+void virtual_first_thread(void)
+{
+    first = (struct thread){.id = pthread_self(), .task = virtual_self};
+    if (pthread_key_create(&at_end, end_first) == 0) {
+        pthread_setspecific(at_end, &first);
+    }
+}
+
+void virtual_forked_threads(void)
+{
+    while (threads != NULL && threads->task != virtual_self) {
+        threads = threads->next;
+    }
+    if (threads != NULL) {
+        threads->next = NULL;
+    }
+}
+
 static void *run(void *thread)
 {
     struct thread *t = thread;
     void *result;
-    virtual_self = &t->task;
-    sim_task_enter(virtual_clock, &t->task);
+    virtual_self = t->task;
+    sim_task_enter(virtual_clock, t->task);
+    virtual_trap();
     pthread_cleanup_push(end, t);
     result = t->function(t->arg);
     pthread_cleanup_pop(1);
@@ -85,11 +107,20 @@ static void *run(void *thread)
 SHOWN int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attributes,
                          void *(*function)(void *), void *restrict arg)
 {
-    struct thread *t = virtual_in() ? calloc(1, sizeof(*t)) : NULL;
+    if (virtual_in()) {
+        return virtual_thread(id, attributes, function, arg);
+    }
+    virtual_strangers |= virtual_clock != NULL;
+    return OPENLY(REAL(pthread_create)(id, attributes, function, arg));
+}
+
+int virtual_thread(pthread_t *id, const pthread_attr_t *attributes, void *(*function)(void *),
+                   void *arg)
+{
+    struct thread *t = calloc(1, sizeof(*t));
     int state = PTHREAD_CREATE_JOINABLE;
     if (t == NULL) {
-        virtual_strangers |= virtual_clock != NULL;
-        return REAL(pthread_create)(id, attributes, function, arg);
+        return EAGAIN;
     }
     if (attributes != NULL) {
         pthread_attr_getdetachstate(attributes, &state);
@@ -97,12 +128,13 @@ SHOWN int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict 
     t->function = function;
     t->arg = arg;
     t->detached = state == PTHREAD_CREATE_DETACHED;
-    sim_task_begin(virtual_clock, &t->task);
+    t->task = &t->own;
+    sim_task_begin(virtual_clock, t->task);
     t->next = threads;
     threads = t;
-    int rc = REAL(pthread_create)(id, attributes, run, t);
+    int rc = OPENLY(REAL(pthread_create)(id, attributes, run, t));
     if (rc != 0) {
-        sim_task_drop(virtual_clock, &t->task);
+        sim_task_drop(virtual_clock, t->task);
         forget(t);
         return rc;
     }
@@ -125,7 +157,7 @@ static int join(pthread_t id, void **result, uint64_t until)
     while (t != NULL && !t->over) {
         virtual_await(is_over, t, until, NULL); /* a signal does not end it */
     }
-    int rc = REAL(pthread_join)(id, result);
+    int rc = OPENLY(REAL(pthread_join)(id, result));
     if (rc == 0 && t != NULL) {
         forget(t);
     }
@@ -134,14 +166,14 @@ static int join(pthread_t id, void **result, uint64_t until)
 
 SHOWN int pthread_join(pthread_t id, void **result)
 {
-    return virtual_in() ? join(id, result, SIM_NEVER) : REAL(pthread_join)(id, result);
+    return virtual_in() ? join(id, result, SIM_NEVER) : OPENLY(REAL(pthread_join)(id, result));
 }
 
 SHOWN int pthread_tryjoin_np(pthread_t id, void **result)
 {
     struct thread *t = virtual_in() ? *find(id) : NULL;
     if (t == NULL) {
-        return REAL(pthread_tryjoin_np)(id, result);
+        return OPENLY(REAL(pthread_tryjoin_np)(id, result));
     }
     if (!t->over) {
         virtual_look();
@@ -152,13 +184,13 @@ SHOWN int pthread_tryjoin_np(pthread_t id, void **result)
 SHOWN int pthread_timedjoin_np(pthread_t id, void **result, const struct timespec *t)
 {
     return virtual_in() ? join(id, result, virtual_at(CLOCK_REALTIME, t))
-                        : REAL(pthread_timedjoin_np)(id, result, t);
+                        : OPENLY(REAL(pthread_timedjoin_np)(id, result, t));
 }
 
 SHOWN int pthread_detach(pthread_t id)
 {
     struct thread *t = virtual_in() ? *find(id) : NULL;
-    int rc = REAL(pthread_detach)(id);
+    int rc = OPENLY(REAL(pthread_detach)(id));
     if (t != NULL && t->over) {
         forget(t);
     } else if (t != NULL) {
@@ -172,20 +204,18 @@ static int interrupted(int rc, pthread_t id)
 {
     struct thread *t = rc == 0 && virtual_in() ? *find(id) : NULL;
     if (t != NULL && !t->over) {
-        sim_task_interrupt(virtual_clock, &t->task);
-    } else if (rc == 0 && virtual_in() && pthread_equal(id, first)) {
-        sim_task_interrupt(virtual_clock, &virtual_clock->main);
+        sim_task_interrupt(virtual_clock, t->task);
     }
     return rc;
 }
 
 SHOWN int pthread_cancel(pthread_t id)
 {
-    return interrupted(REAL(pthread_cancel)(id), id);
+    return interrupted(OPENLY(REAL(pthread_cancel)(id)), id);
 }
 
 SHOWN int pthread_kill(pthread_t id, int signal)
 {
-    int rc = REAL(pthread_kill)(id, signal);
+    int rc = OPENLY(REAL(pthread_kill)(id, signal));
     return signal != 0 ? interrupted(rc, id) : rc;
 }

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,9 @@ __attribute__((constructor)) static void join(void)
     if (c != NULL) {
         virtual_self = &c->main;
         virtual_clock = c;
+        c->handle = virtual_handle;
+        c->ring = virtual_ring;
+        virtual_first_thread();
         if (c->segment->debugged == c->rank + 1) {
             prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* one that is none of its parents */
         }
@@ -47,6 +51,7 @@ __attribute__((constructor)) static void join(void)
         if (sim_said_by(c, STDOUT_FILENO)) {
             setvbuf(stdout, NULL, _IOLBF, 0); /* a line comes at the time at which it is printed */
         }
+        virtual_trap();
     }
 }
 
@@ -54,6 +59,7 @@ __attribute__((destructor)) static void leave(void)
 {
     if (virtual_clock != NULL) {
         sim_said_all(virtual_clock);
+        virtual_untrap();
         sim_clock_leave(virtual_clock);
     }
 }
@@ -65,11 +71,13 @@ __attribute__((destructor)) static void leave(void)
 static void let_nic_work(struct sim_clock *c)
 {
     if (c->nic != NULL && c->happened != NULL) {
+        struct sim_task *shut = virtual_open();
         c->lock(c->nic);
         c->passing = true; /* nothing that happens there lets time pass */
         c->happened(c->taker);
         c->unlock(c->nic);
         c->passing = false;
+        virtual_shut(shut);
     }
 }
 
@@ -85,8 +93,11 @@ bool virtual_sleep(uint64_t end)
     let_nic_work(c);
     uint64_t start = c->now + c->debt;
     c->debt = 0;
+    /* a child's end may be a signal that ends the sleep */
+    enum sim_task_waits waits =
+        end > start && virtual_has_handler(SIGCHLD) ? SIM_TASK_OTHERS : SIM_TASK_TIME;
     do {
-        sim_clock_wait(c, end > start ? end : start, SIM_TASK_TIME, SIM_SLEEPS, false);
+        sim_clock_wait(c, end > start ? end : start, waits, SIM_SLEEPS, false);
     } while (c->now < end && !virtual_self->interrupted);
     pthread_testcancel();
     return c->now >= end;
@@ -131,6 +142,9 @@ bool virtual_strangers;
 struct sim_task *virtual_step_out(void)
 {
     struct sim_task *self = virtual_self;
+    if (self != NULL) {
+        self->gate = SIM_GATE_OPEN;
+    }
     virtual_self = NULL;
     return self;
 }
@@ -138,6 +152,7 @@ struct sim_task *virtual_step_out(void)
 void virtual_step_in(struct sim_task *self)
 {
     virtual_self = self;
+    virtual_shut(self);
 }
 
 /* Notes that something came from outside of the simulation, at no virtual time. */
@@ -177,6 +192,16 @@ enum virtual_end virtual_await(bool (*holds)(void *arg), void *arg, uint64_t end
         waited = true;
         pthread_testcancel();
     }
+}
+
+enum virtual_end virtual_await_again(bool (*holds)(void *arg), void *arg, uint64_t end,
+                                     const char *what)
+{
+    enum virtual_end how;
+    do {
+        how = virtual_await(holds, arg, end, what);
+    } while (how == VIRTUAL_SIGNAL && virtual_restarts());
+    return how;
 }
 
 void virtual_stir(void)

@@ -16,6 +16,7 @@
 
 #include "fabric/sim/rank.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -28,6 +29,16 @@ void *virtual_real(void **slot, const char *name);
     ({                                                                                             \
         static void *slot_;                                                                        \
         (__typeof__(&(name)))virtual_real(&slot_, #name);                                          \
+    })
+
+/* OPENLY(call) calls a function of libc's whose system calls are not trapped (trap.c), though the
+ * thread is in a simulation. */
+#define OPENLY(call)                                                                               \
+    ({                                                                                             \
+        struct sim_task *shut_ = virtual_open();                                                   \
+        __typeof__(call) result_ = call;                                                           \
+        virtual_shut(shut_);                                                                       \
+        result_;                                                                                   \
     })
 
 #define PS_PER_NS 1000u
@@ -44,6 +55,30 @@ static inline bool virtual_in(void)
     const struct sim_clock *c = virtual_clock;
     return c != NULL && virtual_self != NULL && c->running == virtual_self && !c->passing;
 }
+
+/* virtual_open() opens the gate of the calling thread (OPENLY()); its result is for
+ * virtual_shut(). */
+static inline struct sim_task *virtual_open(void)
+{
+    struct sim_task *me = virtual_self;
+    if (me == NULL || me->gate == SIM_GATE_OPEN) {
+        return NULL;
+    }
+    me->gate = SIM_GATE_OPEN;
+    return me;
+}
+static inline void virtual_shut(struct sim_task *me)
+{
+    if (me != NULL) {
+        me->gate = me->shut;
+    }
+}
+/* virtual_trap() has the kernel trap system calls of the calling thread, which is in a simulation,
+ * from now on; virtual_untrap() ends that. */
+void virtual_trap(void);
+void virtual_untrap(void);
+/* virtual_trapped() is SIM_GATE_SHUT if the kernel traps calls, and SIM_GATE_OPEN otherwise. */
+uint8_t virtual_trapped(void);
 
 /* virtual_step_out() has the calling thread call libc as outside of a simulation, with its turn
  * held, until virtual_step_in() with what it returned. Threads that it makes meanwhile are in no
@@ -72,11 +107,48 @@ enum virtual_end { VIRTUAL_HOLDS, VIRTUAL_LATE, VIRTUAL_SIGNAL };
 /* virtual_await() waits until holds() returns true; it may be called again and again. `what` names
  * what is waited for where it may come from outside of the simulation; NULL: it cannot. */
 enum virtual_end virtual_await(bool (*holds)(void *arg), void *arg, uint64_t end, const char *what);
+/* virtual_await_again() is virtual_await(), which a signal ends only if its handler is to (no
+ * SA_RESTART). */
+enum virtual_end virtual_await_again(bool (*holds)(void *arg), void *arg, uint64_t end,
+                                     const char *what);
 /* virtual_stir() says that other threads or processes may go on; virtual_wake(), other threads. */
 void virtual_stir(void);
 void virtual_wake(void);
 
-/* virtual_forked_threads() has a forked child forget its parent's other threads. */
+/* virtual_first_thread() is called by the thread that the process begins with.
+ * virtual_forked_threads() has a forked child forget its parent's other threads, and
+ * virtual_forked_timers() its timers. */
+void virtual_first_thread(void);
 void virtual_forked_threads(void);
+void virtual_forked_timers(void);
+/* virtual_thread() is pthread_create() of a thread of the simulation, by whoever has the clock. */
+int virtual_thread(pthread_t *id, const pthread_attr_t *attributes, void *(*function)(void *),
+                   void *arg);
+/* virtual_process() is the record of another process of the rank; NULL: it is none. */
+struct sim_rank *virtual_process(pid_t pid);
+
+/* ---- signals and timers ---- */
+
+/* virtual_handle() and virtual_ring() are handle() and ring() of the clock (fabric/sim/rank.h). */
+void virtual_handle(struct sim_clock *c);
+void virtual_ring(struct sim_clock *c);
+/* virtual_restarts() says whether the handlers that have run last leave a call to be made again,
+ * once; virtual_has_handler() whether the program has one for a signal. */
+bool virtual_restarts(void);
+bool virtual_has_handler(int signal);
+/* virtual_closed() says that a descriptor is about to be closed. */
+void virtual_closed(int fd);
+
+/* ---- system calls ---- */
+
+/* virtual_fd() waits until a descriptor that blocks is ready; false: errno says why it never will.
+ * virtual_done() is called with the result of what was done to it: others may go on for that. */
+bool virtual_fd(int fd, short events);
+ssize_t virtual_done(ssize_t n);
+/* virtual_futex() is the system call, in virtual time: a value, or -errno. */
+long virtual_futex(const long a[6]);
+/* virtual_call() makes a system call for the program, if it may wait or tell the time: true, and
+ * its value, or -errno. */
+bool virtual_call(long number, const long a[6], long *value);
 
 #endif

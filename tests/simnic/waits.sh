@@ -54,5 +54,38 @@ ${cut:0:6}28 of a name that is longer than a record: 1 1000 0;(others): 11 11000
     same "out of a simulation" "0;" "$("$pinwheel" run "$programs/simnic_says" touch 2>&1 | wc -l | sed 's/3/0;/')"
 }
 
+# What programs block in: who waits goes on when another one has paused for as long as it says.
+blocks() {
+    scene() {
+        for jobs in 1 2 2; do
+            same "$1, -j $jobs" "$2" \
+                "$(sim -j $jobs --quiet "$programs/simnic_blocks" "$1" 2>&1 | tr '\n' ';')"
+        done
+    }
+    scene first "20 70;"               # joined at its end; then 50
+    scene pause "-1 1 25 125;"
+    scene suspend "0 40 -1 1 40 125;"  # taken when it is let in
+    scene sigwait "1 10 0 1 30 130;"
+    scene ends "100 15 1 200 45;"      # 15; 30 more, though a child ends after 10
+    scene handler "1 43;"              # 20 + 5 + 7 + 11
+    scene fifo "30 40 reader 60;writer 60;"
+    scene locks "40 80 85;"
+    scene sockets "2 40 1 60;"
+    scene splice "0 15 4 35;"
+    scene queues "1 10 0 30 8 60;"
+    case $(sim --quiet "$programs/simnic_blocks" posix 2>&1) in
+    none) ;; # a kernel without such queues
+    *) scene posix "70 2 70 1 95;" ;;
+    esac
+    scene spin "45;"
+    scene futex "1 5 0 20 1 1;"
+    scene alarm "100 3000000 400 3000070 30 0;" # 3 s; 10 us, 30, 30
+    scene timers "7 15 7 35 1 55 20 3 90 1 95;"
+    scene spawn "5 40 3 2 0 3;"
+    # the first reader has the stream until its line is whole, at 50; the second one's is at 60
+    scene stdio "4 50 4 60 0 65 0 65 1 1 72 6 1000172 0;"
+    scene blocked "3 30 1 0;"
+}
+
 $case
 exit $status

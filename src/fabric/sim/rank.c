@@ -21,8 +21,7 @@
 #include <string.h>
 
 enum { MUTEX_PS = 1000000 }; /* between two looks at a mutex of the library */
-/* between two looks of a process that may have left its rank's group at whether the job is over */
-enum { LOOK_NS = 1000000000 };
+enum { LOOK_NS = SIM_SHARE_LOOK_NS };
 enum { FREE_CALLS = 10000 };
 enum { CROWD = 1000000, CROWD_STATUS = 3 };
 
@@ -329,25 +328,6 @@ struct sim_clock *sim_clock_join(void)
     return own;
 }
 
-/* This process is the rank that its environment names; or, if that has another process, one that
- * was forked there, or a new one. `again`: it was that before. UINT32_MAX: it is none of the job.
- */
-static uint32_t own_place(struct sim_segment *s, uint32_t rank, uint32_t pid, bool *again)
-{
-    uint32_t nobody = 0, child = sim_child(s, rank);
-    *again = !atomic_compare_exchange_strong(&sim_place(s, rank)->pid, &nobody, pid);
-    if (!*again || nobody == pid) {
-        return rank;
-    }
-    for (uint32_t i = child; i < child + s->processes; i++) {
-        if (atomic_load(&sim_place(s, i)->taken) != 0 &&
-            atomic_load(&sim_place(s, i)->pid) == pid) {
-            return i;
-        }
-    }
-    return UINT32_MAX;
-}
-
 /* Counts on from where the process before it, or this one's last program, was. */
 static void take_place(struct sim_clock *c, uint32_t place)
 {
@@ -369,7 +349,7 @@ struct sim_clock *sim_clock_make(bool *again)
     if (c == NULL) {
         return NULL;
     }
-    uint32_t place = own_place(s, (uint32_t)number, (uint32_t)getpid(), again);
+    uint32_t place = sim_share_place(s, (uint32_t)number, (uint32_t)getpid(), again);
     if (place == UINT32_MAX) {
         free(c);
         return NULL;
@@ -378,6 +358,9 @@ struct sim_clock *sim_clock_make(bool *again)
     c->bytes = sizeof(*c);
     c->segment = s;
     c->me = &c->record;
+    if (place != number) {
+        sim_share_await(s, place);
+    }
     if (!sim_share_read(sim_place(s, place), c->me)) {
         sim_share_spoiled(s, place, "its turn");
     }
@@ -390,6 +373,7 @@ struct sim_clock *sim_clock_make(bool *again)
     c->me->in_sum = 0;
     c->main.thread = (pid_t)SYS_CALL(SYS_gettid);
     c->tasks = c->running = &c->main;
+    c->ring_at = SIM_NEVER;
     return c;
 }
 
@@ -451,6 +435,8 @@ void sim_clock_forked(struct sim_clock *c, struct sim_rank *place, uint32_t pid,
         c->happened = NULL;
         c->tally = NULL;
         c->taker = c->nic = NULL;
+        c->ring_at = SIM_NEVER;
+        atomic_store(&c->running->signals, 0);
         atomic_store(&place->pid, (uint32_t)getpid());
         await_turn(c);
     } else if (pid == 0) {

@@ -35,9 +35,15 @@ struct sim_task {
     uint64_t busy; /* until then it computes, as it is counted */
     enum sim_task_waits waits;
     enum sim_wait why;
-    bool locked;          /* it waits with the lock of the NIC */
-    bool outside;         /* it looks since real time has passed */
-    bool interrupted;     /* a signal came while it waited */
+    bool locked;      /* it waits with the lock of the NIC */
+    bool outside;     /* it looks since real time has passed */
+    bool interrupted; /* a signal came while it waited */
+    /* Signals whose handlers run when it goes on: bit N - 1 of signal N. Only the thread itself
+     * writes here, in a signal's handler too. */
+    _Atomic uint64_t signals;
+    /* Whether the kernel traps the thread's system calls now, and when it runs: it reads `gate`
+     * (src/virtual/trap.c). While time passes it does not. */
+    uint8_t gate, shut;
     _Atomic uint32_t run; /* it is its turn; a futex */
     /* While it does not run: what the clock has of the thread that does. */
     uint64_t debt;
@@ -58,7 +64,9 @@ struct sim_loop {
     bool told;            /* the coordinator knows that it has been long */
 };
 
-#define SIM_CLOCK_VERSION UINT64_C(0x356b636f6c637000)
+enum { SIM_GATE_OPEN, SIM_GATE_SHUT };
+
+#define SIM_CLOCK_VERSION UINT64_C(0x366b636f6c637000)
 
 /* A program has one, made by the library that is preloaded (src/virtual), if there is that. */
 struct sim_clock {
@@ -94,6 +102,12 @@ struct sim_clock {
     void *taker;                                         /* `arg` of all three */
     struct nic *nic; /* a thread that waits holds its lock, or takes it for what happens */
     void (*lock)(struct nic *), (*unlock)(struct nic *);
+    /* Of the preloaded library; NULL: there is none. At `ring_at` (SIM_NEVER: never) ring() is
+     * called, while time passes, by whichever thread lets it: a timer of the program is over.
+     * handle() has the calling thread, which has just been given the clock, run the handlers of
+     * its `signals`; they may let time pass. */
+    uint64_t ring_at;
+    void (*ring)(struct sim_clock *c), (*handle)(struct sim_clock *c);
 };
 
 /* sim_clock_join() gives the clock of this process: NULL if it is in no simulated job, or, with a
@@ -131,6 +145,8 @@ void sim_task_enter(struct sim_clock *c, struct sim_task *t);
 void sim_task_drop(struct sim_clock *c, const struct sim_task *t);
 void sim_task_pass(struct sim_clock *c);
 void sim_task_interrupt(struct sim_clock *c, struct sim_task *t);
+/* sim_task_signal() is the same, for ring(): of the thread that lets time pass, too. */
+void sim_task_signal(struct sim_clock *c, struct sim_task *t);
 /* For tasks.c: sim_clock_first() is when the next event happens, sim_clock_happen() lets it.
  * sim_clock_hand_over() hands the turn of the process back, and has it again when it returns. */
 uint64_t sim_clock_first(const struct sim_clock *c);

@@ -59,6 +59,9 @@ void sim_share_show(struct sim_clock *c)
     sim_share_write(c->shared, c->me);
 }
 
+/* how long a process waits for its parent to say which place it has */
+enum { PARENT_NAPS = 20000, NAP_NS = 100000 };
+
 /* ---- mapped ---- */
 
 /* By what a job is found, and which memory that was. */
@@ -141,4 +144,46 @@ struct sim_segment *sim_share_map(const char *path, unsigned long rank)
     }
     tell_stranger(path, s.magic);
     return NULL;
+}
+
+/* ---- whose a place is ---- */
+
+/* The place of a process that another one of its rank has forked, or started. A parent that starts
+ * a program takes the place first and says afterwards whose it is. UINT32_MAX: there is none. */
+static uint32_t child_place(const struct sim_segment *s, uint32_t child, uint32_t pid)
+{
+    for (int naps = 0; naps < PARENT_NAPS; naps++) {
+        bool open = false;
+        for (uint32_t i = child; i < child + s->processes; i++) {
+            uint32_t whose = atomic_load(&sim_place(s, i)->pid);
+            if (atomic_load(&sim_place(s, i)->taken) != 0 && whose == pid) {
+                return i;
+            }
+            open |= atomic_load(&sim_place(s, i)->taken) != 0 && whose == 0;
+        }
+        if (!open) {
+            break;
+        }
+        sys_nap(NAP_NS);
+    }
+    return UINT32_MAX;
+}
+
+uint32_t sim_share_place(struct sim_segment *s, uint32_t rank, uint32_t pid, bool *again)
+{
+    uint32_t nobody = 0, child = sim_child(s, rank);
+    *again = !atomic_compare_exchange_strong(&sim_place(s, rank)->pid, &nobody, pid);
+    if (!*again || nobody == pid) {
+        return rank;
+    }
+    return child_place(s, child, pid);
+}
+
+void sim_share_await(const struct sim_segment *s, uint32_t place)
+{
+    _Atomic uint32_t *word = &sim_board(s)->turn[place];
+    for (uint32_t turn = atomic_load(word); turn != SIM_RUN; turn = atomic_load(word)) {
+        futex_wait(word, turn, SIM_SHARE_LOOK_NS);
+        sim_share_outlived(s);
+    }
 }

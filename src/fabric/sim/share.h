@@ -19,4 +19,12 @@ void sim_share_show(struct sim_clock *c);
 __attribute__((noreturn)) void sim_share_spoiled(const struct sim_segment *s, uint32_t place,
                                                  const char *what);
 
+/* sim_share_place() is the place of this process: the rank that its environment names; or, if that
+ * has another process, one that was forked or started there. `again`: it had it before. UINT32_MAX:
+ * it is none of the job. sim_share_await() waits for the first turn of one that was started: it
+ * reads its record then. Such waits look every SIM_SHARE_LOOK_NS at whether the job is over. */
+uint32_t sim_share_place(struct sim_segment *s, uint32_t rank, uint32_t pid, bool *again);
+void sim_share_await(const struct sim_segment *s, uint32_t place);
+enum { SIM_SHARE_LOOK_NS = 1000000000 };
+
 #endif

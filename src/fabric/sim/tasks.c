@@ -6,9 +6,9 @@
  *      runs ──sim_clock_wait()──► waits ──its time is the next one──► runs
  *
  * Invariants:
- *   - What comes next is the event or the thread with the lowest time; of several at one time,
- *     events come first, then the thread with the lowest number. So the threads go on in the same
- *     order in every run, at one time on cores of their own.
+ *   - What comes next is the event, the timer or the thread with the lowest time; of several at one
+ *     time, events come first, then timers, then the thread with the lowest number. So the threads
+ * go on in the same order in every run, at one time on cores of their own.
  *   - A thread that waits for others or the NIC has SIM_NEVER or its time-out as its time until
  *     something has happened that it may wait for; then it looks again, at the time of that.
  *   - A thread gives the clock up only here, without the lock of the NIC.
@@ -71,11 +71,16 @@ void sim_clock_stir(struct sim_clock *c)
     }
 }
 
+void sim_task_signal(struct sim_clock *c, struct sim_task *t)
+{
+    t->interrupted = true;
+    wake(c, t, c->now, false);
+}
+
 void sim_task_interrupt(struct sim_clock *c, struct sim_task *t)
 {
     if (t != c->running) {
-        t->interrupted = true;
-        wake(c, t, c->now, false);
+        sim_task_signal(c, t);
     }
 }
 
@@ -145,6 +150,21 @@ static bool is_handled(int signal)
     return sigaction(signal, NULL, &a) == 0 && a.sa_handler != SIG_IGN && a.sa_handler != SIG_DFL;
 }
 
+/* Ends the waits of threads that a signal has come to. */
+static void take_signals(struct sim_clock *c, uint64_t at)
+{
+    uint32_t signal = atomic_exchange(&c->shared->signal, 0);
+    uint64_t time = c->now > at ? c->now : at;
+    for (struct sim_task *t = c->tasks; t != NULL; t = t->next) {
+        bool came = c->handle != NULL ? atomic_load(&t->signals) != 0
+                                      : t == &c->main && signal != 0 && is_handled((int)signal);
+        if (came) {
+            t->interrupted = true;
+            wake(c, t, time, false);
+        }
+    }
+}
+
 /* Hands the turn of the process over; afterwards its threads know what the coordinator says. */
 static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
 {
@@ -160,11 +180,7 @@ static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
     sim_clock_hand_over(c, next, why);
     if (r->look_at != SIM_NEVER) {
         wake_outside(c, r->look_at > c->now ? r->look_at : c->now, r->look_outside != 0);
-        uint32_t signal = atomic_exchange(&c->shared->signal, 0);
-        if (signal != 0 && is_handled((int)signal)) {
-            c->main.interrupted = true;
-            wake(c, &c->main, c->now > r->look_at ? c->now : r->look_at, false);
-        }
+        take_signals(c, r->look_at);
         r->look_at = SIM_NEVER;
     }
     for (struct sim_task *t = c->tasks; t != NULL && r->fences != fences; t = t->next) {
@@ -192,15 +208,19 @@ static struct sim_task *next_task(struct sim_clock *c, const struct sim_task *me
     bool asked = false;
     for (;;) {
         struct sim_task *t = first_task(c);
-        uint64_t event = sim_clock_first(c), to = event <= t->wake ? event : t->wake;
+        uint64_t event = sim_clock_first(c), ring = c->ring != NULL ? c->ring_at : SIM_NEVER;
+        uint64_t nic = event <= ring ? event : ring, to = nic <= t->wake ? nic : t->wake;
         bool said = !asked && to > c->now && to < c->until && !in_fence(c) && sim_said(c);
         asked = true;
         if (said) {
             hand_over(c, c->now, why);
         } else if (to >= c->until) {
             hand_over(c, to, why);
-        } else if (event <= t->wake) {
+        } else if (nic <= t->wake && event <= ring) {
             happen(c, me);
+        } else if (nic <= t->wake) {
+            c->now = ring > c->now ? ring : c->now;
+            c->ring(c);
         } else {
             c->now = to > c->now ? to : c->now;
             return t;
@@ -213,6 +233,21 @@ static uint64_t lead_of(const struct sim_clock *c, uint64_t since, uint64_t own,
 {
     own += c->now - since;
     return lead < own ? lead : own;
+}
+
+/* The handlers of signals that have come run like the program: with the clock, without the lock. */
+static void handle_signals(struct sim_clock *c, bool locked)
+{
+    struct sim_task *me = c->running;
+    struct nic *nic = locked ? c->nic : NULL;
+    if (nic != NULL) {
+        c->unlock(nic);
+    }
+    c->handle(c);
+    if (nic != NULL) {
+        c->lock(nic);
+    }
+    me->interrupted = true;
 }
 
 void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits waits,
@@ -235,6 +270,7 @@ void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits wai
     me->locked = locked;
     me->outside = me->interrupted = false;
     c->passing = true;
+    me->gate = SIM_GATE_OPEN;
     struct sim_task *to = next_task(c, me, why);
     if (to != me) {
         switch_to(c, me, to);
@@ -252,6 +288,10 @@ void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits wai
     me->waits = SIM_TASK_TIME;
     me->why = SIM_COMPUTES;
     me->locked = false;
+    me->gate = passing ? (uint8_t)SIM_GATE_OPEN : me->shut;
+    if (atomic_load_explicit(&me->signals, memory_order_relaxed) != 0 && !passing) {
+        handle_signals(c, locked);
+    }
 }
 
 /* ---- threads begin and end ---- */
