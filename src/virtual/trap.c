@@ -33,14 +33,6 @@
 #define PR_SYS_DISPATCH_ON 1
 #endif
 
-/* What the kernel wants of a signal's handler. */
-struct kernel_action {
-    void (*handler)(int, siginfo_t *, void *);
-    unsigned long flags;
-    void (*restorer)(void);
-    uint64_t mask;
-};
-
 enum { RESTORER = 0x04000000, SYSCALL_BYTES = 2 };
 static const uint64_t sigsys_bit = UINT64_C(1) << (SIGSYS - 1);
 
@@ -56,6 +48,16 @@ __asm__(".text\n"
         "    mov $15, %rax\n"
         "    syscall\n"
         ".size virtual_restore, . - virtual_restore\n");
+
+bool virtual_install(int signal, const struct virtual_action *to, struct virtual_action *before)
+{
+    struct virtual_action a = *to;
+    if (a.restorer == NULL && a.flags == 0) {
+        a.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | RESTORER;
+        a.restorer = virtual_restore;
+    }
+    return SYS_CALL(SYS_rt_sigaction, signal, &a, before, sizeof(a.mask)) == 0;
+}
 
 /* ---- what passes ---- */
 
@@ -117,6 +119,11 @@ static void choose_text(void)
     }
 }
 
+bool virtual_is_open(uintptr_t pc)
+{
+    return pc >= open_text.from && pc < open_text.to;
+}
+
 /* ---- calls that are trapped ---- */
 
 /* The mask of the interrupted thread is the one that it has when trap() returns. */
@@ -148,8 +155,8 @@ static long change_mask(ucontext_t *u, const long a[6])
 
 static long set_action(const long a[6])
 {
-    struct kernel_action asked;
-    const struct kernel_action *to = (const struct kernel_action *)a[1];
+    struct virtual_action asked;
+    const struct virtual_action *to = (const struct virtual_action *)a[1];
     if (to == NULL) {
         return SYS_CALL(SYS_rt_sigaction, a[0], NULL, a[2], a[3]);
     }
@@ -178,7 +185,14 @@ static long make(long number, const long a[6], ucontext_t *u)
     if (virtual_in() && virtual_call(number, a, &value)) {
         return value;
     }
+    bool executes = number == SYS_execve || number == SYS_execveat;
+    if (executes && virtual_clock != NULL) {
+        virtual_deaf(); /* the signal would end a program without this library */
+    }
     value = SYS_CALL(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (executes && virtual_clock != NULL) {
+        virtual_listen();
+    }
     if ((number == SYS_fork || number == SYS_clone) && value == 0) {
         virtual_clock = NULL; /* it is in the midst of what its parent does */
     }
@@ -239,13 +253,14 @@ void virtual_trap(void)
 {
     struct sim_task *me = virtual_self;
     if (open_text.to == 0) {
-        struct kernel_action a = {trap, SA_SIGINFO | SA_NODEFER | RESTORER, virtual_restore, 0};
+        struct virtual_action a = {.handler = trap};
         choose_text();
-        refused = SYS_CALL(SYS_rt_sigaction, SIGSYS, &a, NULL, sizeof(a.mask)) != 0;
+        refused = !virtual_install(SIGSYS, &a, NULL);
     }
     me->gate = me->shut = SIM_GATE_OPEN;
     if (!refused && set(true)) {
         me->shut = me->gate = SIM_GATE_SHUT;
+        virtual_listen();
     } else if (!refused || virtual_clock->rank == 0) {
         refused = true;
         log_line(LOG_WARN,

@@ -83,6 +83,9 @@ static void let_nic_work(struct sim_clock *c)
 
 uint64_t virtual_now(void)
 {
+    if (virtual_in()) {
+        sim_clock_charge(virtual_clock);
+    }
     return virtual_clock->now + virtual_clock->debt;
 }
 
@@ -91,6 +94,7 @@ bool virtual_sleep(uint64_t end)
     struct sim_clock *c = virtual_clock;
     sim_clock_break(c);
     let_nic_work(c);
+    sim_clock_charge(c);
     uint64_t start = c->now + c->debt;
     c->debt = 0;
     /* a child's end may be a signal that ends the sleep */
@@ -107,6 +111,7 @@ void virtual_look(void)
 {
     struct sim_clock *c = virtual_clock;
     sim_clock_break(c);
+    sim_clock_charge(c);
     c->debt += sim_machine(c)->look;
     uint64_t end = c->now + c->debt;
     c->debt = 0;
@@ -169,6 +174,7 @@ enum virtual_end virtual_await(bool (*holds)(void *arg), void *arg, uint64_t end
     struct sim_clock *c = virtual_clock;
     struct sim_task *me = virtual_self;
     bool interrupted = false, waited = false;
+    sim_clock_charge(c);
     for (;;) {
         if (holds(arg)) {
             c->me->finds += waited;

@@ -17,6 +17,7 @@
 #include "fabric/sim/rank.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -79,6 +80,23 @@ void virtual_trap(void);
 void virtual_untrap(void);
 /* virtual_trapped() is SIM_GATE_SHUT if the kernel traps calls, and SIM_GATE_OPEN otherwise. */
 uint8_t virtual_trapped(void);
+
+/* The kernel's own form of a signal's action. virtual_install() sets one, and gives the one before
+ * if `before` is not NULL; of one that has only a handler it fills in the rest, so that the return
+ * from it is not trapped. */
+struct virtual_action {
+    void (*handler)(int, siginfo_t *, void *);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+bool virtual_install(int signal, const struct virtual_action *to, struct virtual_action *before);
+/* virtual_is_open() says whether an instruction is this library's, or libportals'. */
+bool virtual_is_open(uintptr_t pc);
+/* virtual_listen() says that the coordinator may ask the process what it does (spins.c);
+ * virtual_deaf(), that it may not. */
+void virtual_listen(void);
+void virtual_deaf(void);
 
 /* virtual_step_out() has the calling thread call libc as outside of a simulation, with its turn
  * held, until virtual_step_in() with what it returned. Threads that it makes meanwhile are in no

@@ -87,5 +87,79 @@ blocks() {
     scene blocked "3 30 1 0;"
 }
 
+# has WHAT TEXT SAID: a part of what was said
+has() {
+    case $3 in
+    *"$2"*) ;;
+    *) same "$1" "$2" "$3" ;;
+    esac
+}
+
+# Who spins on memory is named, with the function and the line, and ended; who computes is not.
+memory() {
+    p=$programs/simnic_memory
+    for scene in spins thread; do
+        said=$(sim -n 2 "$p" "$scene" 2>&1)
+        same "$scene, status" 3 $?
+        has "$scene" "spins on memory, at 0.00000 us of virtual time" "$said"
+        has "$scene" "await_flag, " "$said"
+        has "$scene" "memory.c:" "$said"
+        has "$scene" "of_$scene" "$said"
+    done
+    same "computes" "1 20" "$("$pinwheel" sim --quiet "$p" computes 2> /dev/null)"
+    # One that counts is not told from one that computes: it is named, and goes on.
+    said=$("$pinwheel" sim --timeout 13 "$p" counts 2>&1)
+    same "counts, status" 124 $?
+    has "counts" "computes, or waits outside of Portals, since 10 s" "$said"
+    has "counts" "of_counts, " "$said"
+    # With the option a thread that spins has others run, and who waits for ever is found out.
+    said=$(sim --memory-waits "$p" thread 2>&1)
+    same "waits, status" 0 $?
+    has "waits" "irreproducible: rank 0 has waited for memory (--memory-waits)" "$said"
+    said=$(sim --memory-waits "$p" spins 2>&1)
+    same "waits for ever, status" 3 $?
+    has "waits for ever" "rank 0 waits for memory (--memory-waits) since" "$said"
+    # Some seconds of the processor, of which a thousandth and all of it count.
+    said=$(sim --compute measured:0.001 "$p" computes 30000000 2>&1)
+    has "measured" "irreproducible: --compute measured counts real time" "$said"
+    little=$(sed -n 's/^1 //p' <<< "$said")
+    much=$(sim --compute measured "$p" computes 30000000 2>&1 | sed -n 's/^1 //p')
+    [ "${much:-0}" -gt $((100 * ${little:-0})) ] && [ "${little:-0}" -gt 1000 ] ||
+        same "measured" "a thousand times as much" "$little, $much"
+}
+
+# A rank that somebody stops holds the others up, and is named; when it goes on all is as ever. One
+# that is killed ends the job.
+held() {
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    # The rank says who it is and reads a FIFO: it is stopped, or killed, while it waits in that.
+    # shellcheck disable=SC2016  # of the shell that is started
+    script='echo $$ > "$0/pid"; read -r line < "$0/fifo"; exec "$1" rests'
+    for signal in STOP KILL; do
+        rm -f "$work"/*
+        mkfifo "$work/fifo"
+        sim sh -c "$script" "$work" "$programs/simnic_memory" > "$work/said" 2>&1 &
+        job=$!
+        exec 5> "$work/fifo" # which waits until it is read
+        rank=$(< "$work/pid")
+        kill -$signal "$rank"
+        if [ $signal = STOP ]; then
+            until grep -q "is stopped by a signal" "$work/said"; do sleep 0.2; done
+            kill -CONT "$rank"
+            echo >&5
+        fi
+        exec 5>&-
+        wait $job
+        code=$?
+        same "$signal, status" "$([ $signal = STOP ] && echo 0 || echo 137)" $code
+        said=$(< "$work/said")
+        case $signal in
+        STOP) has "$signal" "1020" "$said" ;;
+        KILL) has "$signal" "signal 9" "$said" ;;
+        esac
+    done
+}
+
 $case
 exit $status

@@ -203,6 +203,25 @@ void sim_clock_sent(struct sim_clock *c, const struct sim_packet *p)
 
 /* ---- time ---- */
 
+/* Of the calling thread, in ns. */
+uint64_t sim_clock_cpu(void)
+{
+    struct timespec t = {0, 0};
+    SYS_CALL(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void sim_clock_charge(struct sim_clock *c)
+{
+    uint32_t scale = sim_machine(c)->compute;
+    if (scale != 0 && !c->passing) {
+        uint64_t cpu = sim_clock_cpu(), ps = (cpu - c->running->cpu) * scale;
+        c->running->cpu = cpu;
+        c->debt += ps;
+        c->figures.counts.host += ps;
+    }
+}
+
 /* Most calls take no time. A thread that makes many of these in a row may be waiting for what
  * another one does, and then only a time that they take lets that happen. */
 void sim_clock_settle(struct sim_clock *c)
@@ -210,6 +229,7 @@ void sim_clock_settle(struct sim_clock *c)
     if (c->passing) {
         return;
     }
+    sim_clock_charge(c);
     unsigned calls = c->debt == 0 ? c->calls + 1 : 0;
     if (calls > FREE_CALLS) {
         c->debt = sim_machine(c)->look;
@@ -431,6 +451,7 @@ void sim_clock_forked(struct sim_clock *c, struct sim_rank *place, uint32_t pid,
         c->tasks = c->running;
         c->running->next = NULL;
         c->running->thread = (pid_t)SYS_CALL(SYS_gettid);
+        c->running->cpu = 0;
         c->take = NULL;
         c->happened = NULL;
         c->tally = NULL;

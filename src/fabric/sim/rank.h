@@ -19,8 +19,15 @@ struct sim_event {
 };
 
 /* What a thread that does not run waits for: its time; the next event of the NIC as well; what
- * other threads and processes do; the same, or what comes from outside of the job. */
-enum sim_task_waits { SIM_TASK_TIME, SIM_TASK_NIC, SIM_TASK_OTHERS, SIM_TASK_ANYBODY };
+ * other threads and processes do; the same, or what comes from outside of the job; any of these,
+ * for memory. */
+enum sim_task_waits {
+    SIM_TASK_TIME,
+    SIM_TASK_NIC,
+    SIM_TASK_OTHERS,
+    SIM_TASK_ANYBODY,
+    SIM_TASK_MEMORY
+};
 
 /* A thread of the process (tasks.c). One of them runs at a time. */
 struct sim_task {
@@ -44,6 +51,7 @@ struct sim_task {
     /* Whether the kernel traps the thread's system calls now, and when it runs: it reads `gate`
      * (src/virtual/trap.c). While time passes it does not. */
     uint8_t gate, shut;
+    uint64_t cpu;         /* ns of the processor that were counted, if compute is measured */
     _Atomic uint32_t run; /* it is its turn; a futex */
     /* While it does not run: what the clock has of the thread that does. */
     uint64_t debt;
@@ -66,7 +74,7 @@ struct sim_loop {
 
 enum { SIM_GATE_OPEN, SIM_GATE_SHUT };
 
-#define SIM_CLOCK_VERSION UINT64_C(0x366b636f6c637000)
+#define SIM_CLOCK_VERSION UINT64_C(0x376b636f6c637000)
 
 /* A program has one, made by the library that is preloaded (src/virtual), if there is that. */
 struct sim_clock {
@@ -96,6 +104,7 @@ struct sim_clock {
     bool passing;   /* time passes: a call for the same does nothing */
     struct sim_task main, *tasks, *running;
     uint64_t task_count;
+    uint64_t waits;                                      /* calls of sim_clock_wait() */
     void (*take)(void *arg, const struct sim_packet *p); /* a packet whose time has come */
     void (*happened)(void *arg);                         /* called after each event */
     void (*tally)(void *arg, struct sim_figures *f);     /* brings what the NIC counts up to date */
@@ -123,8 +132,12 @@ struct sim_clock *sim_clock_make(bool *again);
 bool sim_clock_at(struct sim_clock *c, uint64_t time, void (*happen)(void *), void *arg,
                   bool owned);
 void sim_clock_forget(struct sim_clock *c);
-/* sim_clock_settle() lets the time pass that the thread has used, with all events in it. */
+/* sim_clock_charge() adds the processor's time of the program since it last went on to `debt`, if
+ * compute is measured. sim_clock_settle() does, and lets the time pass that the thread has used,
+ * with all events in it. */
+void sim_clock_charge(struct sim_clock *c);
 void sim_clock_settle(struct sim_clock *c);
+uint64_t sim_clock_cpu(void);
 /* sim_clock_pass() lets time pass until the next event has happened, or until `end`. */
 void sim_clock_pass(struct sim_clock *c, uint64_t end, enum sim_wait why);
 /* sim_clock_wait() lets the calling thread wait until `wake`, and for what `waits` says; the others

@@ -38,8 +38,9 @@
 
 #define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
 /* The last two bytes are the version, in digits: it changes with the layout. */
-#define SIM_MAGIC UINT64_C(0x37306d6973777000)
+#define SIM_MAGIC UINT64_C(0x38306d6973777000)
 #define SIM_PAGE UINT64_C(4096)
+#define SIM_MEMORY_WAITS "--memory-waits" /* as `outside_of`: a rank has waited so */
 #define SIM_NEVER UINT64_MAX
 #define SIM_SKIP UINT64_C(1000000) /* ps that a rank which polls skips at once, at most */
 #define SIM_SILENCE                                                                                \
@@ -70,10 +71,16 @@ struct sim_machine {
     uint32_t entry_messages; /* of a sender that handlers of an entry may have at a time */
     uint32_t loggops;        /* g is between messages, on both sides, as in docs/loggops-model.md */
     uint32_t no_skip;        /* looks at nothing are made one by one */
+    uint32_t compute; /* ps of a ns of the program's processor time between calls; 0: declared */
+    uint32_t memory_waits; /* who makes no call for long waits for memory */
 };
 
 /* SIM_NEXT: it is to run, as soon as another one is idle again (sim_next()). */
 enum sim_turn { SIM_IDLE, SIM_RUN, SIM_NEXT };
+
+/* What a process that holds the others up says that it does. */
+enum sim_spins { SIM_NOT_SAID, SIM_COMPUTES_LONG, SIM_SPINS_ON_MEMORY };
+enum { SIM_FRAMES = 16 };
 
 /* What a rank waits for, for people. */
 enum sim_wait {
@@ -83,6 +90,7 @@ enum sim_wait {
     SIM_IN_FENCE,
     SIM_SLEEPS,
     SIM_OUTSIDE,
+    SIM_MEMORY,
     SIM_REASONS
 };
 
@@ -243,6 +251,10 @@ struct sim_rank {
     _Atomic uint32_t heard;
     uint64_t pipes[2];
     _Atomic uint64_t at; /* the time at which its program goes on, or has last */
+    /* A process that says what it does when it is asked by a signal: its number, 0: it does not;
+     * enum sim_spins, and the addresses where it is, from the inside (src/virtual/spins.c). */
+    _Atomic uint32_t listens, spins, frames;
+    uint64_t frame[SIM_FRAMES];
     struct sim_record record;
     struct sim_figures figures;
     struct sim_packet out[SIM_PACKETS], in[SIM_PACKETS];

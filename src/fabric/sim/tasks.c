@@ -49,7 +49,8 @@ void sim_clock_changed(struct sim_clock *c)
 static void wake_outside(struct sim_clock *c, uint64_t time, bool outside)
 {
     for (struct sim_task *t = c->tasks; t != NULL; t = t->next) {
-        if ((t->waits == SIM_TASK_OTHERS && !outside) || t->waits == SIM_TASK_ANYBODY) {
+        bool others = t->waits == SIM_TASK_OTHERS || t->waits == SIM_TASK_MEMORY;
+        if ((others && !outside) || t->waits == SIM_TASK_ANYBODY) {
             wake(c, t, time, outside);
         }
     }
@@ -134,7 +135,7 @@ static void happen(struct sim_clock *c, const struct sim_task *me)
     sim_clock_happen(c);
     for (struct sim_task *t = c->tasks; t != NULL; t = t->next) {
         t->looks = 0;
-        if (t->waits == SIM_TASK_NIC) {
+        if (t->waits == SIM_TASK_NIC || t->waits == SIM_TASK_MEMORY) {
             wake(c, t, c->now, false);
         }
     }
@@ -172,9 +173,10 @@ static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
     uint64_t fences = r->fences;
     r->outside = SIM_INSIDE;
     for (const struct sim_task *t = c->tasks; t != NULL; t = t->next) {
-        uint32_t waits = t->waits == SIM_TASK_ANYBODY  ? SIM_FOR_ANYBODY
-                         : t->waits == SIM_TASK_OTHERS ? SIM_FOR_OTHERS
-                                                       : SIM_INSIDE;
+        uint32_t waits = t->waits == SIM_TASK_ANYBODY ? SIM_FOR_ANYBODY
+                         : t->waits == SIM_TASK_OTHERS || t->waits == SIM_TASK_MEMORY
+                             ? SIM_FOR_OTHERS
+                             : SIM_INSIDE;
         r->outside = waits > r->outside ? waits : r->outside;
     }
     sim_clock_hand_over(c, next, why);
@@ -257,6 +259,12 @@ void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits wai
     bool passing = c->passing;
     bool polls = c->looks != 0;
     struct sim_loop polled = c->loop;
+    c->waits++;
+    for (struct sim_task *t = c->tasks; t != NULL; t = t->next) {
+        if (t->waits == SIM_TASK_MEMORY && t != me) {
+            wake(c, t, c->now, false); /* this one may have changed it */
+        }
+    }
     uint64_t own = c->lead, start = c->now;
     me->wake = until > c->now ? until : c->now;
     me->lead = SIM_NEVER;
@@ -288,6 +296,7 @@ void sim_clock_wait(struct sim_clock *c, uint64_t until, enum sim_task_waits wai
     me->waits = SIM_TASK_TIME;
     me->why = SIM_COMPUTES;
     me->locked = false;
+    me->cpu = sim_machine(c)->compute != 0 ? sim_clock_cpu() : 0;
     me->gate = passing ? (uint8_t)SIM_GATE_OPEN : me->shut;
     if (atomic_load_explicit(&me->signals, memory_order_relaxed) != 0 && !passing) {
         handle_signals(c, locked);

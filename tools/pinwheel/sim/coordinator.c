@@ -145,10 +145,13 @@ static void print_lines(struct coordinator *c, const struct due *first)
     }
 }
 
-static const char *const waits[] = {
-    [SIM_COMPUTES] = "computes", [SIM_WAITS] = "waits for an event or a counter",
-    [SIM_POLLS] = "polls",       [SIM_IN_FENCE] = "is in a barrier",
-    [SIM_SLEEPS] = "sleeps",     [SIM_OUTSIDE] = "waits outside of Portals"};
+static const char *const waits[] = {[SIM_COMPUTES] = "computes",
+                                    [SIM_WAITS] = "waits for an event or a counter",
+                                    [SIM_POLLS] = "polls",
+                                    [SIM_IN_FENCE] = "is in a barrier",
+                                    [SIM_SLEEPS] = "sleeps",
+                                    [SIM_OUTSIDE] = "waits outside of Portals",
+                                    [SIM_MEMORY] = "waits for memory (--memory-waits)"};
 
 /* Kills the ranks that are left. Their process numbers are those of the launcher: a rank that
  * scribbles over its record can only have itself killed. */
@@ -312,6 +315,8 @@ void *coordinate(void *coordinator)
     if (c->spoiled) {
         c->result.failed = true;
         kill_ranks(c);
+    } else if (c->result.stuck && c->out.count != 0) {
+        kill_ranks(c); /* they spin */
     } else if (c->memory_short) {
         c->result.failed = true;
         fprintf(stderr, net_overflow(c->net)

@@ -35,7 +35,8 @@ struct sim {
     struct coordinator_setup setup;
     struct sweep sweep; /* --nic, --sweep: the runs, of which there may be only one */
     const char *network;
-    bool json, quiet, no_skip, pmix;
+    uint32_t compute; /* --compute measured: ps of a ns */
+    bool memory_waits, json, quiet, no_skip, pmix;
     enum { STATS_NONE, STATS_TEXT, STATS_STDOUT, STATS_FILE } stats;
     const char *stats_file; /* of STATS_FILE */
     const char *timeline, *trace;
@@ -72,6 +73,29 @@ static int take_time(struct args *a, void *ps)
     return sim_time_parse(ps, a->option->name, a->value, error, sizeof(error)) == 0
                ? ARGS_GO_ON
                : args_error(a, "%s", error);
+}
+
+/* declared, measured, measured:SCALE */
+static int take_compute(struct args *a, void *sim)
+{
+    struct sim *s = sim;
+    static const char measured[] = "measured";
+    char *end = NULL;
+    double scale = 1;
+    s->compute = 0;
+    if (strcmp(a->value, "declared") == 0) {
+        return ARGS_GO_ON;
+    }
+    if (strncmp(a->value, measured, strlen(measured)) == 0) {
+        const char *rest = a->value + strlen(measured);
+        scale = rest[0] == ':' ? strtod(rest + 1, &end) : 1;
+        if ((rest[0] == '\0' || (rest[0] == ':' && end != rest + 1 && *end == '\0')) &&
+            scale >= 0.001 && scale <= 1000) {
+            s->compute = (uint32_t)(scale * 1000 + 0.5);
+            return ARGS_GO_ON;
+        }
+    }
+    return args_bad(a, "must be declared, measured or measured:SCALE, from 0.001 to 1000");
 }
 
 static int take_stats(struct args *a, void *sim)
@@ -126,6 +150,14 @@ static const struct args_option sim_options[] = {
     {"-j", "N",
      "ranks that run at once, at most; results do not depend on it (default 4 a processor)",
      ARGS_NUMBER, AT(setup.jobs), 1, SIM_RANKS_MOST},
+    {"--compute", "declared|measured[:SCALE]",
+     "what the program's own instructions take: what it declares (default), or the time of the "
+     "processor, times SCALE, which is another one in each run",
+     .take = take_compute},
+    {"--memory-waits", NULL,
+     "a program that has made no call for 20 ms of the processor waits until something can have "
+     "changed its memory; its times are others in each run",
+     ARGS_FLAG, AT(memory_waits)},
     {"--no-skip", NULL, "make each look of a program at nothing, as slow as it is", ARGS_FLAG,
      AT(no_skip)},
     {"--pmix", NULL, "serve PMIx to ranks of a script, too, as to those of a program of Open MPI",
@@ -165,7 +197,7 @@ static void print_json(const struct sim *s, const struct coordinator_result *r)
            s->launch.size, r->end, r->counts.messages, r->counts.packets, r->counts.bytes,
            r->counts.handlers, r->refused, r->resent, r->egress_rank, r->egress, r->dma_rank,
            r->dma, r->hpus_rank, r->hpus, s->setup.machine.hpus, r->channel_number, r->channel,
-           r->stuck ? "true" : "false", r->outside == 0 ? "true" : "false");
+           r->stuck ? "true" : "false", r->outside == 0 && s->compute == 0 ? "true" : "false");
     if (r->hot != NULL) {
         printf(",\n \"profile\": ");
         hot_json(r->hot, stdout);
@@ -175,7 +207,15 @@ static void print_json(const struct sim *s, const struct coordinator_result *r)
 
 static void print_text(const struct sim *s, const struct coordinator_result *r)
 {
-    if (r->outside != 0) {
+    if (s->compute != 0) {
+        fprintf(stderr, "pinwheel sim: irreproducible: --compute measured counts real time\n");
+    }
+    if (r->outside != 0 && strcmp(r->outside_of, SIM_MEMORY_WAITS) == 0) {
+        fprintf(stderr,
+                "pinwheel sim: irreproducible: rank %u has waited for memory (" SIM_MEMORY_WAITS
+                ")%s\n",
+                r->outside_rank, r->outside > 1 ? ", and others did" : "");
+    } else if (r->outside != 0) {
         fprintf(stderr,
                 "pinwheel sim: irreproducible: rank %u went on for %s from outside of the job%s\n",
                 r->outside_rank, r->outside_of, r->outside > 1 ? ", and others did" : "");
@@ -445,6 +485,8 @@ int command_sim(int argc, char **argv)
         m->hpus = args_given(&a, "--hpus") ? s.setup.machine.hpus : m->hpus;
         m->handler = args_given(&a, "--handler") ? s.setup.machine.handler : m->handler;
         m->no_skip = s.no_skip;
+        m->memory_waits = s.memory_waits;
+        m->compute = s.compute;
     }
     s.launch.argv = &a.argv[a.next];
     s.setup.debugged = args_given(&a, "--gdb");

@@ -20,6 +20,7 @@
 #include "debug.h"
 #include "kin.h"
 #include "shared.h"
+#include "stack.h"
 
 #include "base/array.h"
 #include "base/heap.h"
@@ -28,7 +29,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SILENCE_S = 10, RANKS_PER_S = 50, BLOCKED_NS = 200000, STOP_MS = 200 };
+enum {
+    SILENCE_S = 10,
+    ASK_S = 1,
+    ASK_AGAIN_S = 8,
+    RANKS_PER_S = 50,
+    BLOCKED_NS = 200000,
+    STOP_MS = 200
+};
 /* between two looks at children, whose ends the launcher does not see */
 enum { DEATH_NS = 10000000, WAKE_NS = 1000000000 };
 
@@ -284,6 +292,7 @@ static void tell_silence(struct coordinator *c, uint32_t rank, int seconds)
                 "pinwheel sim: rank %u (process %u) computes, or waits outside of Portals, since "
                 "%d s; virtual time stands at %.3f us\n",
                 rank, pid, seconds, (double)rank_of(c, rank)->now / 1e6);
+        stack_tell(c, rank);
     }
 }
 
@@ -325,10 +334,31 @@ static void show_meanwhile(struct coordinator *c)
     lines_print(c->lines, first.time, first.rank, &c->stop);
 }
 
+/* Asks those that hold the others up for so long what they do, now and then; true: all spin on
+ * memory, which was said. */
+static bool spin_on(struct coordinator *c, int *asked, int64_t silence)
+{
+    static const int64_t at[] = {ASK_S * INT64_C(1000000000), ASK_AGAIN_S * INT64_C(1000000000)};
+    if (silence < at[0]) {
+        *asked = 0;
+        return false;
+    }
+    if (*asked < 2 && silence > at[*asked] && !debug_holds(c)) {
+        (*asked)++;
+        stack_ask(c);
+    }
+    if (!stack_all_spin(c)) {
+        return false;
+    }
+    stack_end(c);
+    return true;
+}
+
 bool turns_await(struct coordinator *c)
 {
     int64_t since = clock_ns(), shown = since;
     bool told = false;
+    int asked = 0;
     c->back.count = 0;
     start_given(c);
     for (;;) {
@@ -358,6 +388,9 @@ bool turns_await(struct coordinator *c)
         if (c->lines != NULL && clock_ns() - shown > WAKE_NS) {
             shown = clock_ns();
             show_meanwhile(c);
+        }
+        if (spin_on(c, &asked, clock_ns() - since)) {
+            return false;
         }
         int seconds = patience(c, c->out.rank[0]);
         if (!told && clock_ns() - since > (int64_t)seconds * 1000000000) {
