@@ -223,6 +223,7 @@ struct fabric_upcalls {
 
 struct fabric_setup {
     struct nic *nic;
+    size_t nic_size; /* bytes of it */
     const struct fabric_upcalls *up;
     const struct options *options;
     uint32_t nid;

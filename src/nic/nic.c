@@ -260,6 +260,7 @@ static int open_both(struct nic *nic, uint32_t pid, struct reason *why)
     const struct options *o = &nic->process->options;
     struct fabric_setup setup = {
         .nic = nic,
+        .nic_size = sizeof(*nic),
         .up = nic->fastpath ? &nic_upcalls : &nic_upcalls_staged,
         .options = o,
         .nid = nic->nid,

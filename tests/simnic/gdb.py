@@ -37,7 +37,7 @@ def debugged(debug):
                           text=True) as job:
         line = job.stderr.readline()
         found = re.fullmatch(r"pinwheel sim: rank 1 waits for a debugger before its main\(\), at 0 us: "
-                             r"gdb -p (\d+) -ex 'break main' -ex continue\n", line)
+                             r"gdb -p (\d+) -ex 'handle SIGSYS nostop noprint pass' -ex 'break main' -ex continue\n", line)
         if not found:
             sys.exit(f"no word about the debugger: {line}")
         debug(int(found[1]))
@@ -49,7 +49,7 @@ def debugged(debug):
 
 def by_gdb(pid):
     now = "print ((unsigned long long (*)(void))PtlSimNow)()"
-    steps = ["set breakpoint pending on", "break main", "continue", "delete", "break PtlSimPause",
+    steps = ["handle SIGSYS nostop noprint pass", "set breakpoint pending on", "break main", "continue", "delete", "break PtlSimPause",
              "continue", "continue", "continue", now, f"shell sleep {seconds}", now, "continue", now,
              "delete", "detach"]
     done = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid)] +

@@ -24,7 +24,6 @@
 #include "base/sys.h"
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <string.h>
 
 enum {
@@ -132,8 +131,7 @@ static __attribute__((noinline)) bool sum_memory(const struct sim_clock *c, uint
     size_t bytes = 0;
     bool ours, all = at != NULL;
     taking.without[0] = (struct span){(uintptr_t)c, (uintptr_t)c + sizeof(*c)};
-    taking.without[1] =
-        (struct span){(uintptr_t)c->nic, (uintptr_t)c->nic + malloc_usable_size((void *)c->nic)};
+    taking.without[1] = (struct span){(uintptr_t)c->nic, (uintptr_t)c->nic + c->nic_size};
     taking.without[2] = (struct span){(uintptr_t)&taking, (uintptr_t)&taking + sizeof(taking)};
     *sum = 1;
     while (all && (at = next_map(at, &s, &ours)) != NULL) {

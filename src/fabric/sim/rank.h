@@ -110,6 +110,7 @@ struct sim_clock {
     void (*tally)(void *arg, struct sim_figures *f);     /* brings what the NIC counts up to date */
     void *taker;                                         /* `arg` of all three */
     struct nic *nic; /* a thread that waits holds its lock, or takes it for what happens */
+    size_t nic_size;
     void (*lock)(struct nic *), (*unlock)(struct nic *);
     /* Of the preloaded library; NULL: there is none. At `ring_at` (SIM_NEVER: never) ring() is
      * called, while time passes, by whichever thread lets it: a timer of the program is over.

@@ -224,9 +224,8 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
     clock->happened = sim_happened;
     clock->tally = sim_tally;
     clock->taker = f;
-    clock->lock = setup->up->take_lock;
-    clock->unlock = setup->up->give_lock;
-    clock->nic = setup->nic;
+    clock->lock = setup->up->take_lock, clock->unlock = setup->up->give_lock;
+    clock->nic = setup->nic, clock->nic_size = setup->nic_size;
     *opened = (struct fabric *)f;
     return 0;
 }

@@ -44,7 +44,7 @@ void debug_await(struct coordinator *c)
     uint32_t rank = c->setup.debug, pid = shared_process(c, rank);
     fprintf(stderr,
             "pinwheel sim: rank %u waits for a debugger before its main(), at 0 us: gdb -p %u -ex "
-            "'break main' -ex continue\n",
+            "'handle SIGSYS nostop noprint pass' -ex 'break main' -ex continue\n",
             rank, pid);
     while (!is_traced(pid) && !atomic_load(&c->stop) && !atomic_load(&c->players[rank].exited)) {
         sys_nap(LOOK_NS);
