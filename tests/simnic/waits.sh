@@ -59,7 +59,7 @@ blocks() {
     scene() {
         for jobs in 1 2 2; do
             same "$1, -j $jobs" "$2" \
-                "$(sim -j $jobs --quiet "$programs/simnic_blocks" "$1" 2>&1 | tr '\n' ';')"
+                "$(sim -j "$jobs" --quiet "$programs/simnic_blocks" "$1" 2>&1 | tr '\n' ';')"
         done
     }
     scene first "20 70;"               # joined at its end; then 50
@@ -124,6 +124,7 @@ memory() {
     has "measured" "irreproducible: --compute measured counts real time" "$said"
     little=$(sed -n 's/^1 //p' <<< "$said")
     much=$(sim --compute measured "$p" computes 30000000 2>&1 | sed -n 's/^1 //p')
+    # shellcheck disable=SC2015  # what comes behind may run then, too
     [ "${much:-0}" -gt $((100 * ${little:-0})) ] && [ "${little:-0}" -gt 1000 ] ||
         same "measured" "a thousand times as much" "$little, $much"
 }
@@ -143,16 +144,16 @@ held() {
         job=$!
         exec 5> "$work/fifo" # which waits until it is read
         rank=$(< "$work/pid")
-        kill -$signal "$rank"
-        if [ $signal = STOP ]; then
+        kill "-$signal" "$rank"
+        if [ "$signal" = STOP ]; then
             until grep -q "is stopped by a signal" "$work/said"; do sleep 0.2; done
             kill -CONT "$rank"
             echo >&5
         fi
         exec 5>&-
-        wait $job
+        wait "$job"
         code=$?
-        same "$signal, status" "$([ $signal = STOP ] && echo 0 || echo 137)" $code
+        same "$signal, status" "$([ "$signal" = STOP ] && echo 0 || echo 137)" "$code"
         said=$(< "$work/said")
         case $signal in
         STOP) has "$signal" "1020" "$said" ;;
