@@ -10,9 +10,6 @@ static const unsigned wait_ms = 20000;
 
 void kit_open_kind(struct kit *k, unsigned kind, int rank, int size)
 {
-    /* A machine that is busy with other things may leave HPU threads without a processor for long.
-     */
-    setenv("PINWHEEL_HPU_PATIENCE_MS", "20000", 0);
     port_open(&k->p, kind, rank, size);
     OK(PtlSpinLimits(k->p.ni, &k->spin));
     k->packet = k->spin.max_payload_size;
