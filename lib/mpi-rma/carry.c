@@ -27,6 +27,18 @@ static void answer(struct window *w, uint64_t value)
     w->answered = true;
 }
 
+/* The end of an operation that `rc` says was begun, or why it was not: what it found is the answer
+ * only if it succeeds. Otherwise the engine's call ends, and the next one must not find an answer.
+ */
+static int bring(struct window *w, int rc, struct pw_rma_request *request, const uint64_t *was)
+{
+    rc = rc == 0 ? pw_rma_wait(request) : rc;
+    if (rc == 0) {
+        answer(w, *was);
+    }
+    return rc;
+}
+
 /* What the engine adds, where it stays until the message has left; NULL: another value. */
 static const uint64_t *keep(uint64_t value)
 {
@@ -74,9 +86,7 @@ static int fetch_add(void *client, uint32_t rank, enum sync_word word, uint64_t 
     }
     int rc =
         pw_rma_fetch_op(key, &value, &was, place_of(w, word), PW_RMA_SUM, PW_RMA_UINT64, &request);
-    rc = rc == 0 ? pw_rma_wait(&request) : rc;
-    answer(w, was);
-    return rc;
+    return bring(w, rc, &request, &was);
 }
 
 static int swap(void *client, uint32_t rank, enum sync_word word, uint64_t compare, uint64_t value)
@@ -96,9 +106,7 @@ static int swap(void *client, uint32_t rank, enum sync_word word, uint64_t compa
     }
     int rc = pw_rma_compare_swap(key, &value, &compare, &was, place_of(w, word), PW_RMA_UINT64,
                                  &request);
-    rc = rc == 0 ? pw_rma_wait(&request) : rc;
-    answer(w, was);
-    return rc;
+    return bring(w, rc, &request, &was);
 }
 
 /* A post that finds no room at its starter (4096 that nobody has looked at) is sent again. */
