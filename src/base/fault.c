@@ -128,9 +128,9 @@ static bool divert(int signal, const siginfo_t *info, ucontext_t *context)
     return true;
 }
 
-/* Does what the kernel does by default: it kills the process. A fault comes again by itself, since
- * its instruction runs again when the handler returns; a signal that a process sent is sent again
- * here, and delivered when the handler returns. */
+/* Does what the kernel does by default: nothing for FAULT_OVERDUE; any other signal kills the
+ * process. A fault comes again by itself, since its instruction runs again when the handler
+ * returns; all other signals are sent again to this thread, and delivered when it does. */
 static void die_by_default(int signal, siginfo_t *info)
 {
     if (signal == FAULT_OVERDUE) {

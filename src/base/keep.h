@@ -22,9 +22,9 @@ struct keep {
     struct kept *first;
 };
 
-/* keep_take() returns the memory of a struct that keep_put() was given, with its contents of then,
- * or else new zeroed memory; NULL if memory is short. keep_put() gives a struct whose life has
- * ended. */
+/* keep_take() returns the memory of a struct that keep_put() was given before, with the contents
+ * that it had then, but for its struct kept; or else new zeroed memory; NULL if memory is short.
+ * keep_put() keeps a struct that nobody uses any more. */
 void *keep_take(struct keep *k, size_t size);
 void keep_put(struct keep *k, void *object);
 

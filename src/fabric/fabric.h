@@ -391,9 +391,9 @@ struct fabric_ops {
     /* Opens the fabric for a NIC. 0, or -errno, -EADDRINUSE if the pid is taken; then `why` has a
      * line that names the error and the remedy. */
     int (*open)(const struct fabric_setup *, struct fabric **, uint32_t *pid, struct reason *why);
-    /* Closes the fabric. Threads may still call peek() and foresee() by an address that they read
-     * before: so the memory of the fabric, and that which these read, keep their use (invariant set
-     * 7). */
+    /* Closes the fabric. Threads that have read its address before may still call peek() and
+     * foresee(). So the fabric's memory, and all that these two functions read, is never freed, nor
+     * used again as another type (invariant set 7). */
     void (*close)(struct fabric *);
     /* Looks for the process at an address. FABRIC_UP: it is connected, and `peer_up` was called.
      * FABRIC_LATER: there is none, at least yet. FABRIC_SOON: it has answered, and will be

@@ -3,13 +3,13 @@
 #include "raw/source/sorted.h"
 
 #include "base/list.h"
+#include "base/sys.h"
 #include "raw/source/iface.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct raw_sorted *sorted_of(struct raw_source *s)
@@ -19,9 +19,8 @@ static struct raw_sorted *sorted_of(struct raw_source *s)
 
 static uint64_t now_ns(struct raw_source *s)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    (void)s;
+    return (uint64_t)clock_ns();
 }
 
 static unsigned slots_of(const struct raw_sorted *s)
