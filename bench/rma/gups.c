@@ -16,13 +16,14 @@
  *      pinwheel run -n 2 bench_rma_gups [-p] [-b BUCKET_KIB] [-m MAPPED_MIB] [-w WINDOW_MIB] [-t
  * MS]
  */
+#include "times.h"
+
 #include "../../examples/rma.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 15, RATES = 8, MIB = 1 << 20 };
@@ -48,13 +49,6 @@ static uint64_t next_random(struct bench *b)
     b->random ^= b->random << 13;
     b->random ^= b->random >> 7;
     return b->random ^= b->random << 17;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void set(const char *name, size_t value)
@@ -137,18 +131,6 @@ static double turn(struct bench *b, enum way w, double rate)
     return (t - begin) / (double)n * 1e9;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof(*values), by_value);
-    return values[ROUNDS / 2];
-}
-
 static void measure(struct bench *b)
 {
     printf(
@@ -175,9 +157,9 @@ static void measure(struct bench *b)
         pw_rma_statistics(b->rma[BUCKETS], &after);
         double hits = (double)(after.bucket_hits - before.bucket_hits);
         double maps = (double)(after.bucket_maps - before.bucket_maps);
-        printf("  %4.2f  %9.0f", rates[r], median(kernel));
+        printf("  %4.2f  %9.0f", rates[r], median(kernel, ROUNDS));
         for (int w = 0; w < KERNEL; w++) {
-            printf("  %8.2f", median(ratio[w]));
+            printf("  %8.2f", median(ratio[w], ROUNDS));
         }
         printf("  %.3f\n", hits / (hits + maps));
         fflush(stdout);

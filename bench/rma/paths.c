@@ -9,11 +9,12 @@
  *
  * With -p the other rank polls; else it sleeps, and its interface's thread answers.
  */
+#include "times.h"
+
 #include "../../examples/rma.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 15, SIZES = 4, MOST = 4096, ALL = PW_RMA_READ | PW_RMA_WRITE | PW_RMA_PAIRS };
@@ -34,13 +35,6 @@ struct bench {
 };
 
 static unsigned char from[MOST], to[MOST];
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool is_there(enum verb v, enum way w)
 {
@@ -84,18 +78,6 @@ static double turn(struct bench *b, enum verb v, enum way w, size_t size)
     return (t - begin) / n * 1e9;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof(*values), by_value);
-    return values[ROUNDS / 2];
-}
-
 static void row(struct bench *b, enum verb v, size_t size)
 {
     double ns[WAYS][ROUNDS], ratio[WAYS][ROUNDS];
@@ -110,7 +92,7 @@ static void row(struct bench *b, enum verb v, size_t size)
     printf("  %-14s %5zu B", verb_names[v], size);
     for (int w = 0; w < WAYS; w++) {
         if (is_there(v, (enum way)w)) {
-            printf("  %9.0f %6.2f", median(ns[w]), median(ratio[w]));
+            printf("  %9.0f %6.2f", median(ns[w], ROUNDS), median(ratio[w], ROUNDS));
         }
     }
     printf("\n");
