@@ -293,7 +293,9 @@ static bool run_window(struct coordinator *c)
         alive |= !c->players[i].gone;
     }
     if (alive && !end_fence(c) && !die_first(c, SIM_NEVER - 1) && !kin_look(c)) {
-        end_stuck(c);
+        if (!atomic_load(&c->stop)) { /* else all ranks have ended, and these are nobody's */
+            end_stuck(c);
+        }
         return false;
     }
     return alive;

@@ -363,13 +363,17 @@ bool turns_await(struct coordinator *c)
     start_given(c);
     for (;;) {
         uint32_t came = atomic_load(&board_of(c)->came), back = c->back.count;
+        bool stop = atomic_load(&c->stop); /* before the look: all that is to come has come then */
         struct out o = take_back(c);
         take_ends(c);
-        if (atomic_load(&c->stop) || c->spoiled) {
+        if (c->spoiled) {
             return false;
         }
         if (c->out.count == 0) {
             return true;
+        }
+        if (stop) {
+            return false; /* those that are out never come */
         }
         if (o.waiting != 0 && o.running == 0) {
             start_next(c); /* one that was to start another has died */
