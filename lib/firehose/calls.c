@@ -91,7 +91,16 @@ static int check(struct pw_firehose *f, unsigned node, bool remote,
     return state_of(r) != R_FREE ? refuse(f, -EBUSY) : 0;
 }
 
-static bool fast(struct pw_firehose *f, unsigned node, uint64_t addr, uint64_t len,
+/* Kinds of calls, and the counter of a hit of each, of this node's memory and of a peer's. */
+enum kind { PIN, TRY, PARTIAL };
+static const size_t hits[][2] = {
+    [PIN] = {offsetof(struct stripe, local), offsetof(struct stripe, remote)},
+    [TRY] = {offsetof(struct stripe, local_try), offsetof(struct stripe, remote_try)},
+    [PARTIAL] = {offsetof(struct stripe, local_partial), offsetof(struct stripe, remote_partial)}};
+
+/* A pin that finds one unit with the whole range pinned takes it without the lock; false: there is
+ * none, and nothing was done. */
+static bool fast(struct pw_firehose *f, enum kind kind, unsigned node, uint64_t addr, uint64_t len,
                  struct pw_firehose_request *r)
 {
     uint32_t generation;
@@ -107,8 +116,7 @@ static bool fast(struct pw_firehose *f, unsigned node, uint64_t addr, uint64_t l
     r->internal[1] = (uint64_t)(uintptr_t)x;
     r->internal[2] = generation;
     set_state(r, R_FAST);
-    count(f, node == f->config.self ? offsetof(struct stripe, local)
-                                    : offsetof(struct stripe, remote));
+    count(f, hits[kind][node != f->config.self]);
     return true;
 }
 
@@ -187,11 +195,28 @@ static void to_regions(struct pw_firehose_region *to, const struct pin_range *fr
 }
 
 /* Memory for the units that a local request unpins and pins, in the form of the engine and in the
- * client's. */
+ * client's. That of a request in one or two pages is in the plan itself. */
+enum { PLANNED = 4 };
 struct plan {
-    struct pin_range *ranges;
-    struct pw_firehose_region *regions;
+    struct pin_range *ranges, few_ranges[PLANNED];
+    struct pw_firehose_region *regions, few_regions[PLANNED];
 };
+
+static bool plan_open(struct plan *plan, size_t units)
+{
+    bool few = units <= PLANNED;
+    plan->ranges = few ? plan->few_ranges : calloc(units, sizeof(*plan->ranges));
+    plan->regions = few ? plan->few_regions : calloc(units, sizeof(*plan->regions));
+    return plan->ranges != NULL && plan->regions != NULL;
+}
+
+static void plan_close(struct plan *plan)
+{
+    if (plan->ranges != plan->few_ranges) {
+        free(plan->ranges);
+        free(plan->regions);
+    }
+}
 
 /* Unpins and pins units of this node for a local request. The caller holds the lock; it is given
  * meanwhile. */
@@ -220,15 +245,16 @@ int pw_firehose_local_pin(struct pw_firehose *f, uint64_t addr, uint64_t len,
 {
     unsigned self = f->config.self;
     int rc = check(f, self, false, r);
-    if (rc != 0 || fast(f, self, addr, len, r)) {
+    if (rc != 0 || fast(f, PIN, self, addr, len, r)) {
         return rc;
     }
     if (len > f->max_local_pin) {
         return refuse(f, -EMSGSIZE);
     }
-    size_t units = 2 * (f->config.flags & PW_FIREHOSE_REGIONS ? 1 : len / f->config.page + 2);
-    struct plan plan = {calloc(units, sizeof(*plan.ranges)), calloc(units, sizeof(*plan.regions))};
-    struct call *c = plan.ranges != NULL && plan.regions != NULL ? call_begin(f, r) : NULL;
+    uint64_t page = f->config.page, pages = ((addr & (page - 1)) + len + page - 1) / page;
+    size_t units = 2 * (f->config.flags & PW_FIREHOSE_REGIONS ? 1 : pages);
+    struct plan plan;
+    struct call *c = plan_open(&plan, units) ? call_begin(f, r) : NULL;
     rc = -ENOMEM;
     if (c != NULL) {
         c->local = true;
@@ -247,8 +273,7 @@ int pw_firehose_local_pin(struct pw_firehose *f, uint64_t addr, uint64_t len,
             fail(f, c, rc);
         }
     }
-    free(plan.ranges);
-    free(plan.regions);
+    plan_close(&plan);
     firehose_run(f);
     return rc;
 }
@@ -263,7 +288,7 @@ int pw_firehose_remote_pin(struct pw_firehose *f, unsigned node, uint64_t addr, 
         return rc;
     }
     r->flags = flags;
-    if (fast(f, node, addr, len, r)) {
+    if (fast(f, PIN, node, addr, len, r)) {
         if (!quiet && completed != NULL) {
             firehose_in_callback++;
             completed(context, r, 0, 1);
@@ -313,20 +338,26 @@ int pw_firehose_remote_pin(struct pw_firehose *f, unsigned node, uint64_t addr, 
     return PW_FIREHOSE_LATER;
 }
 
-typedef int (*engine_try)(struct pin *, struct pin_request *, uint32_t, uint64_t, uint64_t);
-
 static int try_it(struct pw_firehose *f, unsigned node, bool remote, uint64_t addr, uint64_t len,
-                  struct pw_firehose_request *r, engine_try how)
+                  struct pw_firehose_request *r, enum kind kind)
 {
     int rc = check(f, node, remote, r);
     if (rc != 0) {
         return rc;
     }
+    if (fast(f, kind, node, addr, len, r)) {
+        if (kind == PARTIAL) { /* no more than the pages that were asked for */
+            uint64_t mask = f->config.page - 1;
+            r->addr = addr & ~mask;
+            r->len = ((addr + (len - 1)) | mask) + 1 - r->addr;
+        }
+        return 0;
+    }
     struct call *c = call_begin(f, r);
     if (c == NULL) {
         return -ENOMEM;
     }
-    rc = how(f->pin, &c->engine, node, addr, len);
+    rc = (kind == TRY ? pin_try : pin_partial)(f->pin, &c->engine, node, addr, len);
     if (rc != 0) {
         return fail(f, c, rc);
     }
@@ -338,25 +369,25 @@ static int try_it(struct pw_firehose *f, unsigned node, bool remote, uint64_t ad
 int pw_firehose_try_local_pin(struct pw_firehose *f, uint64_t addr, uint64_t len,
                               struct pw_firehose_request *r)
 {
-    return try_it(f, f->config.self, false, addr, len, r, pin_try);
+    return try_it(f, f->config.self, false, addr, len, r, TRY);
 }
 
 int pw_firehose_partial_local_pin(struct pw_firehose *f, uint64_t addr, uint64_t len,
                                   struct pw_firehose_request *r)
 {
-    return try_it(f, f->config.self, false, addr, len, r, pin_partial);
+    return try_it(f, f->config.self, false, addr, len, r, PARTIAL);
 }
 
 int pw_firehose_try_remote_pin(struct pw_firehose *f, unsigned node, uint64_t addr, uint64_t len,
                                struct pw_firehose_request *r)
 {
-    return try_it(f, node, true, addr, len, r, pin_try);
+    return try_it(f, node, true, addr, len, r, TRY);
 }
 
 int pw_firehose_partial_remote_pin(struct pw_firehose *f, unsigned node, uint64_t addr,
                                    uint64_t len, struct pw_firehose_request *r)
 {
-    return try_it(f, node, true, addr, len, r, pin_partial);
+    return try_it(f, node, true, addr, len, r, PARTIAL);
 }
 
 /* ---- Releases ---- */

@@ -289,18 +289,19 @@ static uint64_t sum(struct pw_firehose *f, size_t counter)
     return all;
 }
 
-static struct pw_firehose_counts counts(const struct pin_counts *c, uint64_t fast,
-                                        uint64_t fast_releases)
+/* The engine's counts, and those of hits and releases without the lock. */
+static struct pw_firehose_counts counts(const struct pin_counts *c, uint64_t hits, uint64_t tries,
+                                        uint64_t partials, uint64_t releases)
 {
-    return (struct pw_firehose_counts){.pin = c->pin + fast,
-                                       .hit = c->hit + fast,
+    return (struct pw_firehose_counts){.pin = c->pin + hits,
+                                       .hit = c->hit + hits,
                                        .pending = c->pending,
                                        .miss = c->miss,
-                                       .try_hit = c->try_hit,
+                                       .try_hit = c->try_hit + tries,
                                        .try_miss = c->try_miss,
-                                       .partial_hit = c->partial_hit,
+                                       .partial_hit = c->partial_hit + partials,
                                        .partial_miss = c->partial_miss,
-                                       .release = c->release + fast_releases};
+                                       .release = c->release + releases};
 }
 
 void pw_firehose_stats(struct pw_firehose *f, struct pw_firehose_stats *stats)
@@ -309,8 +310,12 @@ void pw_firehose_stats(struct pw_firehose *f, struct pw_firehose_stats *stats)
     struct pin_stats s = *pin_stats(f->pin);
     *stats = (struct pw_firehose_stats){
         .local = counts(&s.local, sum(f, offsetof(struct stripe, local)),
+                        sum(f, offsetof(struct stripe, local_try)),
+                        sum(f, offsetof(struct stripe, local_partial)),
                         sum(f, offsetof(struct stripe, local_release))),
         .remote = counts(&s.remote, sum(f, offsetof(struct stripe, remote)),
+                         sum(f, offsetof(struct stripe, remote_try)),
+                         sum(f, offsetof(struct stripe, remote_partial)),
                          sum(f, offsetof(struct stripe, remote_release))),
         .request_alloc = f->request_alloc,
         .moves = s.moved,
@@ -331,9 +336,16 @@ void pw_firehose_stats(struct pw_firehose *f, struct pw_firehose_stats *stats)
  * memory, and the number of the others. */
 static int leaks(struct pw_firehose *f)
 {
-    uint64_t n = sum(f, offsetof(struct stripe, local)) + sum(f, offsetof(struct stripe, remote)) -
-                 sum(f, offsetof(struct stripe, local_release)) -
-                 sum(f, offsetof(struct stripe, remote_release));
+    static const size_t hits[] = {
+        offsetof(struct stripe, local),         offsetof(struct stripe, remote),
+        offsetof(struct stripe, local_try),     offsetof(struct stripe, remote_try),
+        offsetof(struct stripe, local_partial), offsetof(struct stripe, remote_partial)};
+    uint64_t n = 0;
+    for (size_t i = 0; i < sizeof(hits) / sizeof(hits[0]); i++) {
+        n += sum(f, hits[i]);
+    }
+    n -= sum(f, offsetof(struct stripe, local_release)) +
+         sum(f, offsetof(struct stripe, remote_release));
     if (f->verbose && n > 0) {
         fprintf(stderr, "firehose: node %u: %llu hits were not released\n", f->config.self,
                 (unsigned long long)n);

@@ -89,10 +89,14 @@ static void unmap_unit(struct pw_rma *rma, const struct pw_firehose_region *unit
     }
 }
 
+/* Set by each move that this thread makes: a pin without one is a hit. */
+static _Thread_local bool have_moved __attribute__((tls_model("initial-exec")));
+
 static int move(void *client, const struct pw_firehose_region *unpins, size_t unpin_count,
                 struct pw_firehose_region *pins, size_t pin_count)
 {
     int rc = 0;
+    have_moved = true;
     for (size_t i = 0; i < unpin_count; i++) {
         unmap_unit(client, &unpins[i]);
     }
@@ -190,20 +194,22 @@ void bucket_close(struct pw_rma_key *key)
 /* ---- Operations ---- */
 
 /* Notes a hit or a miss; of several threads some are lost. */
-static uint32_t note(struct pw_rma_key *key, bool hit)
+static void note(struct pw_rma_key *key, bool hit)
 {
     uint32_t h = atomic_load_explicit(&key->hits, memory_order_relaxed);
     h = h - (h >> MEMORY_SHIFT) + (hit ? ALL_HITS >> MEMORY_SHIFT : 0);
     atomic_store_explicit(&key->hits, h, memory_order_relaxed);
-    return h;
+    if (!hit) {
+        uint32_t n = atomic_load_explicit(&key->misses, memory_order_relaxed);
+        atomic_store_explicit(&key->misses, n + 1, memory_order_relaxed);
+    }
 }
 
-/* Whether a miss maps: hits have been as frequent as it takes, or it is time to try. */
-static bool worth_it(struct pw_rma_key *key)
+/* Whether a miss would map: hits are as frequent as it takes, or it is time to try. */
+static bool worth_it(const struct pw_rma_key *key)
 {
-    uint32_t n = atomic_load_explicit(&key->misses, memory_order_relaxed);
-    atomic_store_explicit(&key->misses, n + 1, memory_order_relaxed);
-    return note(key, false) >= key->peer->rma->lazy_hits || n % TRY_EACH == 0;
+    return atomic_load_explicit(&key->hits, memory_order_relaxed) >= key->peer->rma->lazy_hits ||
+           atomic_load_explicit(&key->misses, memory_order_relaxed) % TRY_EACH == 0;
 }
 
 bool bucket_take(struct pw_rma_key *key, uint64_t offset, size_t length,
@@ -215,11 +221,12 @@ bool bucket_take(struct pw_rma_key *key, uint64_t offset, size_t length,
     if (length == 0 || length > rma->lazy_most / 2) {
         return false;
     }
-    if (pw_firehose_try_local_pin(rma->buckets, address, length, held) == 0) {
-        note(key, true);
-        return true;
-    }
-    return worth_it(key) && pw_firehose_local_pin(rma->buckets, address, length, held) == 0;
+    __builtin_prefetch((const void *)(uintptr_t)address); /* no fault where nothing is mapped */
+    have_moved = false;
+    bool there = (worth_it(key) ? pw_firehose_local_pin : pw_firehose_try_local_pin)(
+                     rma->buckets, address, length, held) == 0;
+    note(key, there && !have_moved);
+    return there;
 }
 
 void bucket_give(struct pw_rma_key *key, struct pw_firehose_request *held)

@@ -127,7 +127,7 @@ void pw_rma_statistics(struct pw_rma *rma, struct pw_rma_statistics *statistics)
     if (rma->buckets != NULL) {
         struct pw_firehose_stats f;
         pw_firehose_stats(rma->buckets, &f);
-        s.bucket_hits = f.local.try_hit;
+        s.bucket_hits = f.local.hit + f.local.pending + f.local.try_hit;
         s.bucket_maps = f.local.miss;
         s.bucket_evictions = f.evicted;
         s.mapped += f.pinned * rma->bucket;

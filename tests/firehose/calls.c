@@ -435,6 +435,35 @@ static void regions(void **state)
     assert_int_equal(net_close(net), 0);
 }
 
+/* Tries of what is pinned allocate nothing, are counted as tries, and give what they give with the
+ * lock: a try the unit, a partial one the pages that were asked for. */
+static void tries_that_hit(void **state)
+{
+    for (unsigned kind = 0; kind < 2; kind++) {
+        struct pw_firehose_config c = config_of(2, kind == 1 ? PW_FIREHOSE_REGIONS : 0);
+        c.max_region = kind == 1 ? 4 * NET_PAGE : 0;
+        c.m *= kind == 1 ? 4 : 1;
+        c.maxvictim *= kind == 1 ? 4 : 1;
+        struct net *net = net_open(&c, 2, 1);
+        struct net_node *a = &net->node[0];
+        struct pw_firehose_request r = {0}, q = {0}, p = {0};
+        uint64_t pages = kind == 1 ? 3 : 1;
+        assert_int_equal(pw_firehose_local_pin(a->table, net_page(1), pages * NET_PAGE, &r), 0);
+        assert_int_equal(release(a, &r), 0);
+        uint64_t before = stats(a).request_alloc;
+        assert_int_equal(pw_firehose_try_local_pin(a->table, net_page(1) + 5, 9, &q), 0);
+        assert_true(q.addr == net_page(1) && q.len == pages * NET_PAGE);
+        assert_int_equal(pw_firehose_partial_local_pin(a->table, net_page(1) + 5, 9, &p), 0);
+        assert_true(p.addr == net_page(1) && p.len == NET_PAGE);
+        struct pw_firehose_stats s = stats(a);
+        assert_int_equal(s.request_alloc, before);
+        assert_true(s.local.try_hit == 1 && s.local.partial_hit == 1 && s.local.hit == 0);
+        assert_int_equal(release(a, &q), 0);
+        assert_int_equal(release(a, &q), -EALREADY);
+        assert_int_equal(net_close(net), 1); /* that of `p` */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +473,7 @@ int main(void)
         cmocka_unit_test(pins_that_fail),   cmocka_unit_test(pins_beyond_the_limit),
         cmocka_unit_test(a_peer_dies),      cmocka_unit_test(pinned_before),
         cmocka_unit_test(hostile_messages), cmocka_unit_test(regions),
+        cmocka_unit_test(tries_that_hit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
