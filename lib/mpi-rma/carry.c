@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <time.h>
 
-static uint64_t place_of(const struct window *w, enum sync_word word)
+uint64_t place_of_word(const struct window *w, enum sync_word word)
 {
     return w->slot_number * sizeof(struct slot) + offsetof(struct slot, shared) +
            (uint64_t)word * sizeof(uint64_t);
@@ -30,11 +30,14 @@ static void answer(struct window *w, uint64_t value)
 /* The end of an operation that `rc` says was begun, or why it was not: what it found is the answer
  * only if it succeeds. Otherwise the engine's call ends, and the next one must not find an answer.
  */
-static int bring(struct window *w, int rc, struct pw_rma_request *request, const uint64_t *was)
+static int bring(struct window *w, uint32_t rank, int rc, struct pw_rma_request *request,
+                 const uint64_t *was)
 {
     rc = rc == 0 ? pw_rma_wait(request) : rc;
     if (rc == 0) {
         answer(w, *was);
+    } else if (rc == -EPIPE) {
+        watch_ended(w, rank);
     }
     return rc;
 }
@@ -63,8 +66,9 @@ static int add(void *client, uint32_t rank, enum sync_word word, uint64_t value)
         return -ENOMEM;
     }
     const uint64_t *kept = keep(value);
-    int rc = pw_rma_accumulate(key, kept != NULL ? kept : &value, 1, place_of(w, word), PW_RMA_SUM,
-                               PW_RMA_UINT64, NULL);
+    KILL_POINT("mpi-adds");
+    int rc = pw_rma_accumulate(key, kept != NULL ? kept : &value, 1, place_of_word(w, word),
+                               PW_RMA_SUM, PW_RMA_UINT64, NULL);
     if (kept == NULL) {
         pw_rma_flush_local(pw_rma_key_peer(key));
     }
@@ -84,9 +88,10 @@ static int fetch_add(void *client, uint32_t rank, enum sync_word word, uint64_t 
     if (key == NULL) {
         return -ENOMEM;
     }
-    int rc =
-        pw_rma_fetch_op(key, &value, &was, place_of(w, word), PW_RMA_SUM, PW_RMA_UINT64, &request);
-    return bring(w, rc, &request, &was);
+    KILL_POINT("mpi-fetches");
+    int rc = pw_rma_fetch_op(key, &value, &was, place_of_word(w, word), PW_RMA_SUM, PW_RMA_UINT64,
+                             &request);
+    return bring(w, rank, rc, &request, &was);
 }
 
 static int swap(void *client, uint32_t rank, enum sync_word word, uint64_t compare, uint64_t value)
@@ -104,9 +109,10 @@ static int swap(void *client, uint32_t rank, enum sync_word word, uint64_t compa
     if (key == NULL) {
         return -ENOMEM;
     }
-    int rc = pw_rma_compare_swap(key, &value, &compare, &was, place_of(w, word), PW_RMA_UINT64,
+    KILL_POINT("mpi-swaps");
+    int rc = pw_rma_compare_swap(key, &value, &compare, &was, place_of_word(w, word), PW_RMA_UINT64,
                                  &request);
-    return bring(w, rc, &request, &was);
+    return bring(w, rank, rc, &request, &was);
 }
 
 /* A post that finds no room at its starter (4096 that nobody has looked at) is sent again. */
@@ -124,6 +130,10 @@ static int append(void *client, uint32_t rank)
             job_idle(&idle);
         }
     }
+    if (rc == -EPIPE) {
+        watch_ended(w, rank);
+    }
+    KILL_POINT("mpi-appended");
     return rc;
 }
 
@@ -141,6 +151,7 @@ static int send_words(void *client, uint32_t rank, unsigned round, const uint64_
         pw_rma_put(key, words, SYNC_WORDS * sizeof(*words),
                    at + offsetof(struct slot, words) + round * sizeof(w->slot->words[0]), &request);
     rc = rc == 0 ? pw_rma_wait(&request) : rc;
+    KILL_POINT("mpi-words");
     if (rc == 0) {
         rc = pw_rma_accumulate(key, keep(1), 1,
                                at + offsetof(struct slot, came) + round * sizeof(uint64_t),
@@ -152,11 +163,7 @@ static int send_words(void *client, uint32_t rank, unsigned round, const uint64_
 static void pause_for(void *client, uint64_t units)
 {
     struct window *w = client;
-    struct idle idle = {0};
-    for (uint64_t i = 0; i < units; i++) {
-        job_idle(&idle);
-    }
-    answer(w, 0);
+    w->pause = units;
 }
 
 const struct sync_ops carry_ops = {add, fetch_add, swap, append, send_words, pause_for};
@@ -188,19 +195,24 @@ static bool poll(struct window *w, struct sync *s)
 int carry_wait(struct window *w, struct sync *s)
 {
     struct idle idle = {0};
+    struct watch watch = {0};
     for (;;) {
         if (s == &w->sync && w->answered) {
             w->answered = false;
             sync_answer(s, w->answer);
+        } else if (s == &w->sync && w->pause > 0 && --w->pause == 0) {
+            sync_answer(s, 0);
         }
         if (s->agreement != NULL) {
             take_words(w, s);
         }
         if (!poll(w, s)) {
+            w->pause = s == &w->sync ? 0 : w->pause;
             return sync_error(s);
         }
         if (s != &w->sync || !w->answered) {
             job_idle(&idle);
+            watch_turn(w, s, &watch);
         }
     }
 }

@@ -13,6 +13,7 @@
 #include "create.h"
 
 #include "dynamic.h"
+#include "epoch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -100,8 +101,14 @@ void window_end(struct window *w)
     window_unregister(w->region);
     shared_end(w->shared);
     free(w->started);
+    free(w->exposed_to);
+    watch_leave(w);
+    pthread_mutex_lock(&job.lock);
     atomic_store(&job.windows[w->slot_number], NULL);
-    slot_give_back(w->slot_number);
+    pthread_mutex_unlock(&job.lock);
+    if (watch_rank(w) == UINT32_MAX) { /* else messages may come: it stays taken (W2) */
+        slot_give_back(w->slot_number);
+    }
     sync_fini(&w->sync);
     sync_fini(&w->exposure);
     if (w->group != MPI_GROUP_NULL) {
@@ -190,6 +197,7 @@ static int make_in(struct window *w, const struct wish *wish, MPI_Win *win, void
     PMPI_Comm_group(wish->comm, &w->group);
     info_begin(w, wish->info);
     atomic_store(&job.windows[w->slot_number], w);
+    KILL_POINT("mpi-creates");
     sync_create(&w->sync, (uint64_t[SYNC_WORDS]){*reason});
     int rc = carry_wait(w, &w->sync);
     *reason = (enum reason)w->sync.agreed[0];
@@ -287,17 +295,16 @@ int PMPI_Win_free(MPI_Win *win)
         return window_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_free: an epoch has not ended");
     }
     int code = pw_rma_flush_all(job.rma);
+    KILL_POINT("mpi-frees");
     pthread_mutex_lock(&w->acquire);
     sync_fence(&w->sync);
     int rc = carry_wait(w, &w->sync);
     pthread_mutex_unlock(&w->acquire);
-    if (code != 0 || rc != 0) {
-        window_error(w, class_of(code != 0 ? code : rc), "MPI_Win_free: error %d",
-                     code != 0 ? code : rc);
-    }
+    int class = epoch_ended(w, "MPI_Win_free", code != 0 ? code : rc);
     tell(w);
     handle_remove(w->handle);
     window_end(w);
-    return real.Win_free(win);
+    int freed = real.Win_free(win);
+    return class != MPI_SUCCESS ? class : freed;
 }
 ALSO_MPI(Win_free);

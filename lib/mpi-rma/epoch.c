@@ -2,6 +2,7 @@
 /* Epochs of a window: fences, and post, start, complete, wait. Locks are in passive.c. */
 #include "epoch.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define OURS(name, ...)                                                                            \
@@ -43,6 +44,10 @@ int epoch_begin(struct window *w, const char *call)
 int epoch_ended(struct window *w, const char *call, int code)
 {
     atomic_thread_fence(memory_order_seq_cst);
+    if (code == -EPIPE && watch_rank(w) != UINT32_MAX) {
+        return window_error(w, class_of(code), "%s: rank %u of the window's %u has ended", call,
+                            watch_rank(w), w->ranks->size);
+    }
     return code == 0 ? MPI_SUCCESS : window_error(w, class_of(code), "%s: error %d", call, code);
 }
 
@@ -59,6 +64,7 @@ int PMPI_Win_fence(int assert, MPI_Win win)
         return window_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_fence: another epoch has not ended");
     }
     int code = w->fenced ? pw_rma_flush_all(job.rma) : 0;
+    KILL_POINT("mpi-fence");
     pthread_mutex_lock(&w->acquire);
     atomic_thread_fence(memory_order_seq_cst);
     sync_fence(&w->sync);
@@ -66,6 +72,7 @@ int PMPI_Win_fence(int assert, MPI_Win win)
     pthread_mutex_unlock(&w->acquire);
     w->fenced = (assert &MPI_MODE_NOSUCCEED) == 0;
     w->fence_used = false;
+    KILL_POINT("mpi-fenced");
     return epoch_ended(w, "MPI_Win_fence", code != 0 ? code : rc);
 }
 ALSO_MPI(Win_fence);
@@ -122,9 +129,12 @@ int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
     }
     atomic_thread_fence(memory_order_seq_cst);
     sync_post(&w->exposure, ranks, count, (assert &MPI_MODE_NOCHECK) == 0);
-    free(ranks);
+    free(w->exposed_to);
     w->exposed = true;
+    w->exposed_to = ranks;
     w->exposed_count = count;
+    w->tested = (struct watch){0};
+    KILL_POINT("mpi-posted");
     return epoch_ended(w, "MPI_Win_post", sync_error(&w->exposure));
 }
 ALSO_MPI(Win_post);
@@ -163,6 +173,7 @@ int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
     pthread_mutex_unlock(&w->acquire);
     w->started = ranks;
     w->started_count = count;
+    KILL_POINT("mpi-started");
     return epoch_ended(w, "MPI_Win_start", rc);
 }
 ALSO_MPI(Win_start);
@@ -180,6 +191,7 @@ int PMPI_Win_complete(MPI_Win win)
         code = code == 0 ? rc : code;
         t->started = false;
     }
+    KILL_POINT("mpi-flushed");
     pthread_mutex_lock(&w->acquire);
     sync_complete(&w->sync, w->started, w->started_count);
     int rc = sync_error(&w->sync);
@@ -196,9 +208,10 @@ int PMPI_Win_wait(MPI_Win win)
     if (!w->exposed) {
         return window_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_wait: there was no MPI_Win_post");
     }
-    sync_wait(&w->exposure, w->exposed_count);
+    sync_wait(&w->exposure, w->exposed_to, w->exposed_count);
     int rc = carry_wait(w, &w->exposure);
     w->exposed = false;
+    KILL_POINT("mpi-waited");
     return epoch_ended(w, "MPI_Win_wait", rc);
 }
 ALSO_MPI(Win_wait);
@@ -210,12 +223,14 @@ int PMPI_Win_test(MPI_Win win, int *flag)
     if (!w->exposed) {
         return window_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_test: there was no MPI_Win_post");
     }
-    *flag = sync_test(&w->exposure, w->exposed_count);
-    if (!*flag) {
-        job_idle(&idle);
-    } else {
+    *flag = sync_test(&w->exposure, w->exposed_to, w->exposed_count);
+    int rc = sync_error(&w->exposure);
+    if (*flag || rc != 0) {
         w->exposed = false;
+    } else {
+        job_idle(&idle);
+        watch_turn(w, &w->exposure, &w->tested);
     }
-    return epoch_ended(w, "MPI_Win_test", 0);
+    return epoch_ended(w, "MPI_Win_test", rc);
 }
 ALSO_MPI(Win_test);

@@ -28,6 +28,10 @@ int class_of(int code)
         return MPI_ERR_BUFFER;
     case -EOPNOTSUPP:
         return MPI_ERR_OP;
+#ifdef MPIX_ERR_PROC_FAILED
+    case -EPIPE:
+        return MPIX_ERR_PROC_FAILED;
+#endif
     default:
         return MPI_ERR_OTHER;
     }

@@ -5,6 +5,8 @@
 
 #include "sync.h"
 
+#include <errno.h>
+
 /* What the call in progress does. */
 enum step {
     STEP_NONE,
@@ -12,6 +14,7 @@ enum step {
     STEP_FENCE,
     STEP_START,
     STEP_WAIT,
+    STEP_TEST,        /* between two calls of sync_test() */
     STEP_MASTER,      /* an exclusive lock has asked the master */
     STEP_SWAP,        /* and then its target */
     STEP_SHARED,      /* a shared one has asked its target */
@@ -33,10 +36,30 @@ static inline void sync_did(struct sync *s, int rc)
     }
 }
 
-static inline void sync_begin(struct sync *s, enum step step)
+static inline int sync_ended(const struct sync *s)
+{
+    return sync_read(s, SYNC_ENDED) != 0 ? -EPIPE : 0;
+}
+
+/* Begins a call; false: it has ended at once, with an error (S5). */
+static inline bool sync_begin(struct sync *s, enum step step)
+{
+    s->error = sync_ended(s);
+    s->step = (int)(s->error == 0 ? step : STEP_NONE);
+    return s->error == 0;
+}
+
+/* A call that gives back what this rank has taken does so whoever has ended; sync_left() is its
+ * end. */
+static inline void sync_leave(struct sync *s)
 {
     s->error = 0;
-    s->step = (int)step;
+    s->step = STEP_NONE;
+}
+
+static inline void sync_left(struct sync *s)
+{
+    sync_did(s, sync_ended(s));
 }
 
 /* Rounds that reach all ranks, when each doubles those reached. */
@@ -44,6 +67,9 @@ static inline unsigned sync_rounds(uint32_t size)
 {
     return size <= 1 ? 0 : 32 - (unsigned)__builtin_clz(size - 1);
 }
+
+/* meet.c: sync_waits_for() in a creation or fence. */
+bool meet_waits_for(const struct sync *s, uint32_t n, uint32_t *rank);
 
 /* meet.c, pscw.c, lock.c: go on with their steps. */
 void meet_go_on(struct sync *s);

@@ -160,6 +160,7 @@ static int finish(MPI_Comm comm, int keyval, void *value, void *state)
             real.Win_free(&handle);
         }
     }
+    watch_leave(NULL);
     peers_close();
     pw_notify_close(job.posts);
     window_unregister(job.control);

@@ -115,9 +115,12 @@ void lock_answer(struct sync *s, uint64_t value)
 
 void sync_lock(struct sync *s, uint32_t target, bool exclusive)
 {
-    sync_begin(s, STEP_NONE);
     s->target = target;
     s->tries = 0;
+    s->pausing = false;
+    if (!sync_begin(s, STEP_NONE)) {
+        return;
+    }
     if (exclusive) {
         next_step(s, s->exclusives == 0 ? STEP_MASTER : STEP_SWAP);
     } else {
@@ -128,22 +131,27 @@ void sync_lock(struct sync *s, uint32_t target, bool exclusive)
 
 void sync_unlock(struct sync *s, uint32_t target, bool exclusive)
 {
-    sync_begin(s, STEP_NONE);
+    sync_leave(s);
     sync_did(s, s->ops->add(s->client, target, SYNC_LOCK, exclusive ? -UINT64_C(1) : -UINT64_C(2)));
     if (exclusive && --s->exclusives == 0) {
         sync_did(s, s->ops->add(s->client, s->master, SYNC_MASTER, -UINT64_C(1)));
     }
+    sync_left(s);
 }
 
 void sync_lock_all(struct sync *s)
 {
-    sync_begin(s, STEP_ALL);
     s->tries = 0;
+    s->pausing = false;
+    if (!sync_begin(s, STEP_ALL)) {
+        return;
+    }
     sync_did(s, s->ops->fetch_add(s->client, s->master, SYNC_MASTER, ALL));
 }
 
 void sync_unlock_all(struct sync *s)
 {
-    sync_begin(s, STEP_NONE);
+    sync_leave(s);
     sync_did(s, s->ops->add(s->client, s->master, SYNC_MASTER, -ALL));
+    sync_left(s);
 }

@@ -17,6 +17,15 @@ static uint32_t partner(const struct sync *s)
     return (uint32_t)((s->rank + (UINT64_C(1) << s->round)) % s->size);
 }
 
+/* First the rank whose signal ends the round, then those of all rounds. */
+bool meet_waits_for(const struct sync *s, uint32_t n, uint32_t *rank)
+{
+    unsigned round = n == 0 ? s->round : n - 1;
+    uint64_t distance = (UINT64_C(1) << (round < SYNC_ROUNDS ? round : 0)) % s->size;
+    *rank = (uint32_t)((s->rank + s->size - distance) % s->size);
+    return n <= sync_rounds(s->size);
+}
+
 /* Sends this round's signal, if there is a round left. */
 static void signal_round(struct sync *s)
 {
@@ -67,7 +76,9 @@ void sync_agree(struct sync *s, unsigned round, const uint64_t *words)
 
 void sync_create(struct sync *s, const uint64_t *words)
 {
-    sync_begin(s, STEP_CREATE);
+    if (!sync_begin(s, STEP_CREATE)) {
+        return;
+    }
     memcpy(s->agreed, words, sizeof(s->agreed));
     s->round = 0;
     signal_round(s);
@@ -75,7 +86,9 @@ void sync_create(struct sync *s, const uint64_t *words)
 
 void sync_fence(struct sync *s)
 {
-    sync_begin(s, STEP_FENCE);
+    if (!sync_begin(s, STEP_FENCE)) {
+        return;
+    }
     s->fences++;
     s->round = 0;
     signal_round(s);

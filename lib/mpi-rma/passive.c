@@ -87,6 +87,7 @@ int PMPI_Win_lock(int type, int rank, int assert, MPI_Win win)
                                                  : LOCK_SHARED;
         w->locks++;
         pthread_mutex_unlock(&w->lock);
+        KILL_POINT("mpi-locked");
     }
     return epoch_ended(w, "MPI_Win_lock", rc);
 }
@@ -107,6 +108,7 @@ int PMPI_Win_unlock(int rank, MPI_Win win)
         return window_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_unlock: rank %d is not locked", rank);
     }
     int code = t->peer != NULL ? pw_rma_flush(t->peer) : 0;
+    KILL_POINT("mpi-unlocks");
     pthread_mutex_lock(&w->lock);
     int rc =
         t->locked == LOCK_NOCHECK ? 0 : give_back(w, (uint32_t)rank, t->locked == LOCK_EXCLUSIVE);
@@ -135,6 +137,7 @@ int PMPI_Win_lock_all(int assert, MPI_Win win)
         pthread_mutex_unlock(&w->acquire);
     }
     w->all_locked = rc == 0;
+    KILL_POINT("mpi-locked-all");
     return epoch_ended(w, "MPI_Win_lock_all", rc);
 }
 ALSO_MPI(Win_lock_all);

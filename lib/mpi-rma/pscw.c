@@ -118,37 +118,48 @@ void pscw_go_on(struct sync *s)
 
 void sync_post(struct sync *s, const uint32_t *group, uint32_t count, bool check)
 {
-    sync_begin(s, STEP_NONE);
-    for (uint32_t i = 0; i < count && check; i++) {
+    bool begun = sync_begin(s, STEP_NONE);
+    for (uint32_t i = 0; begun && i < count && check; i++) {
         sync_did(s, s->ops->append(s->client, group[i]));
     }
 }
 
 void sync_start(struct sync *s, const uint32_t *group, uint32_t count, bool check)
 {
-    sync_begin(s, STEP_START);
-    s->group = group;
-    s->group_size = count;
-    s->group_left = check ? count : 0;
+    if (sync_begin(s, STEP_START)) {
+        s->group = group;
+        s->group_size = count;
+        s->group_left = check ? count : 0;
+    }
 }
 
 void sync_complete(struct sync *s, const uint32_t *group, uint32_t count)
 {
-    sync_begin(s, STEP_NONE);
+    sync_leave(s);
     for (uint32_t i = 0; i < count; i++) {
         sync_did(s, s->ops->add(s->client, group[i], SYNC_COMPLETED, 1));
     }
+    sync_left(s);
 }
 
-void sync_wait(struct sync *s, uint32_t count)
+void sync_wait(struct sync *s, const uint32_t *group, uint32_t count)
 {
-    sync_begin(s, STEP_WAIT);
-    s->exposures += count;
+    if (sync_begin(s, STEP_WAIT)) {
+        s->group = group;
+        s->group_size = count;
+        s->exposures += count;
+    }
 }
 
-bool sync_test(struct sync *s, uint32_t count)
+bool sync_test(struct sync *s, const uint32_t *group, uint32_t count)
 {
     bool over = sync_read(s, SYNC_COMPLETED) >= s->exposures + count;
-    s->exposures += over ? count : 0;
+    if (over) {
+        sync_leave(s);
+        s->exposures += count;
+    } else if (sync_begin(s, STEP_TEST)) {
+        s->group = group;
+        s->group_size = count;
+    }
     return over;
 }

@@ -31,7 +31,10 @@ bool sync_poll(struct sync *s)
 {
     meet_go_on(s);
     pscw_go_on(s);
-    return s->step != STEP_NONE;
+    if (s->step != STEP_NONE) {
+        sync_failed(s, sync_ended(s));
+    }
+    return s->step != STEP_NONE && s->step != STEP_TEST;
 }
 
 int sync_error(const struct sync *s)
@@ -43,6 +46,28 @@ void sync_failed(struct sync *s, int error)
 {
     if (s->step != STEP_NONE) {
         sync_did(s, error);
+    }
+}
+
+bool sync_waits_for(const struct sync *s, uint32_t n, uint32_t *rank)
+{
+    switch (s->step) {
+    case STEP_NONE:
+        return false;
+    case STEP_CREATE:
+    case STEP_FENCE:
+        return meet_waits_for(s, n, rank);
+    case STEP_START:
+    case STEP_WAIT:
+    case STEP_TEST: {
+        uint32_t left = s->step == STEP_START ? s->group_left : s->group_size;
+        bool there = n < left;
+        *rank = there ? s->group[s->group_size - left + n] : 0;
+        return there;
+    }
+    default:
+        *rank = (uint32_t)((s->rank + UINT64_C(1) + n) % s->size);
+        return n + 1 < s->size;
     }
 }
 

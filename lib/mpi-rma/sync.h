@@ -20,6 +20,10 @@
  *   in its lower half, and those with a lock of all in its upper half.
  * - S4 Memory: this struct, whose size does not depend on the number of ranks, and a list of the
  *   posts that no start has taken.
+ * - S5 SYNC_ENDED is 0, or 1 + the number of a rank that has ended; once set it stays. It ends the
+ *   call in progress and each later one with -EPIPE. A rank that waits looks at the word of those
+ * it waits for (sync_waits_for()), so that what one rank has found out reaches all that wait for
+ * it.
  */
 #ifndef MPI_RMA_SYNC_H
 #define MPI_RMA_SYNC_H
@@ -35,6 +39,7 @@ enum sync_word {
     SYNC_COMPLETED = SYNC_FENCE + SYNC_ROUNDS,
     SYNC_LOCK,
     SYNC_MASTER, /* of the window's master only */
+    SYNC_ENDED,  /* set by the client (S5) */
     SYNC_SHARED
 };
 
@@ -83,7 +88,7 @@ struct sync {
     /* posts that no start has taken: a hash table, whose size is a power of two or 0 */
     struct sync_credit *credits;
     uint32_t credit_room, credit_used;
-    const uint32_t *group; /* of the start in progress */
+    const uint32_t *group; /* of the start or wait in progress */
     uint32_t group_size, group_left;
 };
 
@@ -98,8 +103,12 @@ void sync_fini(struct sync *s);
 bool sync_poll(struct sync *s);
 int sync_error(const struct sync *s);
 
-/* sync_failed() ends the call in progress: a rank that it needs has ended. */
+/* sync_failed() ends the call in progress with an error. */
 void sync_failed(struct sync *s, int error);
+
+/* sync_waits_for() gives the n-th of the ranks without whom the call in progress may not end;
+ * false: there are no more. Of a lock whose holders nobody has noted it is any other rank. */
+bool sync_waits_for(const struct sync *s, uint32_t n, uint32_t *rank);
 
 /* ---- What has come ---- */
 
@@ -115,14 +124,15 @@ void sync_agree(struct sync *s, unsigned round, const uint64_t *words);
 void sync_create(struct sync *s, const uint64_t *words);
 void sync_fence(struct sync *s);
 
-/* Groups are ranks, each once; that of sync_start() is read until it is over. The flag `check` is
- * false with MPI_MODE_NOCHECK, at both ends. sync_wait() is over when `count` more ranks have
- * completed; sync_test() says whether they have, and is a wait then. */
+/* Groups are ranks, each once; that of sync_start(), sync_wait() and sync_test() is read until it
+ * is over. The flag `check` is false with MPI_MODE_NOCHECK, at both ends. sync_wait() is over when
+ * all of the group have completed once more; sync_test() says whether they have, and is a wait
+ * then. */
 void sync_post(struct sync *s, const uint32_t *group, uint32_t count, bool check);
 void sync_start(struct sync *s, const uint32_t *group, uint32_t count, bool check);
 void sync_complete(struct sync *s, const uint32_t *group, uint32_t count);
-void sync_wait(struct sync *s, uint32_t count);
-bool sync_test(struct sync *s, uint32_t count);
+void sync_wait(struct sync *s, const uint32_t *group, uint32_t count);
+bool sync_test(struct sync *s, const uint32_t *group, uint32_t count);
 
 void sync_lock(struct sync *s, uint32_t target, bool exclusive);
 void sync_unlock(struct sync *s, uint32_t target, bool exclusive);

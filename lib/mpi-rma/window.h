@@ -16,7 +16,7 @@
  *   synchronisation and the key of its memory. So a window has no table of its ranks; who talks to
  *   a rank first reads that rank's slot (struct target).
  * - W2 A slot that is free holds zeros. Its window's ranks agree on it, and give it back after a
- *   fence of all, so that no message for it is under way.
+ *   fence of all, so that no message for it is under way; never after one that failed.
  * - W3 All that a window's ranks decide together, its path above all, they agree upon over the
  *   communicator that it is made of, before any of them leaves the call.
  * - W4 Locks are taken in this order: window->acquire, window->lock, job's.
@@ -122,6 +122,14 @@ extern _Atomic uint64_t real_calls;
 #define ALSO_MPI(name)                                                                             \
     extern __typeof__(PMPI_##name) MPI_##name __attribute__((alias("PMPI_" #name)))
 
+/* Labelled points, at which the kill tests end or stop a rank (tests/mpi_windows/kill.c). */
+#ifdef PINWHEEL_KILL_POINTS
+void kill_point(const char *label);
+#define KILL_POINT(label) kill_point(label)
+#else
+#define KILL_POINT(label) ((void)0)
+#endif
+
 /* ---- The process's part in all windows (job.c) ---- */
 
 enum { SLOTS = 8192, SLOT_MASK = SLOTS / 64 };
@@ -213,6 +221,12 @@ struct idle {
 };
 void job_idle(struct idle *i);
 
+/* Who waits for a call of the engine, and since when it asks (watch.c). */
+struct watch {
+    uint32_t turns, next; /* of those that are waited for */
+    int64_t ask_ms;       /* when it asks again; 0: it has not begun */
+};
+
 /* Takes posts of any window to the lists of their starters. */
 void job_take_posts(void);
 
@@ -261,14 +275,16 @@ struct window {
     struct sync exposure;    /* post, wait, test: another thread may make these meanwhile */
     bool starting;           /* `sync` goes through the list of posts, which job.lock guards */
     bool answered;
-    uint64_t answer; /* of the operation that `sync` has asked for */
+    uint64_t answer;     /* of the operation that `sync` has asked for */
+    uint64_t pause;      /* turns that `sync` wants to wait for */
+    struct watch tested; /* of calls of MPI_Win_test() that found the exposure epoch open */
     /* epochs */
     bool fenced, fence_used;          /* a fence has begun an epoch; with an operation */
     bool all_locked, all_checked;     /* all_checked: without MPI_MODE_NOCHECK */
     uint32_t *started, started_count; /* the group of the access epoch, NULL: there is none */
     bool exposed;
-    uint32_t exposed_count;
-    uint32_t locks; /* targets that are locked */
+    uint32_t *exposed_to, exposed_count; /* the group of the exposure epoch */
+    uint32_t locks;                      /* targets that are locked */
     uint32_t exclusives;
     /* of the program's */
     MPI_Group group;
@@ -303,6 +319,18 @@ void window_end(struct window *w);
  * progress is over; 0 or a negative errno. */
 extern const struct sync_ops carry_ops;
 int carry_wait(struct window *w, struct sync *s);
+
+/* watch.c: a turn of a call that waits: now and then those that it waits for are asked whether they
+ * still are. watch_ended() notes that a rank has ended (S5) in all windows of its process;
+ * watch_rank() gives it, or UINT32_MAX. watch_leave() forgets a window, and with NULL frees all
+ * that is over. */
+void watch_turn(struct window *w, const struct sync *s, struct watch *t);
+void watch_ended(const struct window *w, uint32_t rank);
+uint32_t watch_rank(const struct window *w);
+void watch_leave(const struct window *w);
+
+/* Where a word is in a rank's control region. */
+uint64_t place_of_word(const struct window *w, enum sync_word word);
 
 /* error.c: an error of a call on a window; through the window's error handler. Returns the class.
  */

@@ -145,7 +145,7 @@ static void each_epoch_step(struct world *w, struct graph *g, uint32_t rank, uin
         sync_complete(&n->s, to, g->count);
         break;
     default:
-        sync_wait(&n->s, g->count);
+        sync_wait(&n->s, from, g->count);
     }
 }
 
@@ -160,7 +160,8 @@ static bool one_epoch_step(struct world *w, uint32_t rank)
             MUST(g->completed[g->from[(size_t)rank * g->count + i]] > epoch);
         }
         world_rest(w, rank, world_random(w, 5 * w->jitter + 1));
-    } else if (what == 4 && g->tests && !sync_test(&n->s, g->count)) {
+    } else if (what == 4 && g->tests &&
+               !sync_test(&n->s, g->from + (size_t)rank * g->count, g->count)) {
         n->step--; /* asks again */
         world_rest(w, rank, LATENCY);
     } else if (what != 4 || !g->tests) {
