@@ -119,8 +119,9 @@ static void ends_together(void **state)
     assert_false(result.stuck);
     assert_int_equal(result.counts.messages, 3);
     assert_int_equal(result.end, 2 * END_PS);
-    assert_int_equal(result.refused, 2);          /* the packets came to nobody, */
-    assert_int_equal(result.channel, BYTES * 20); /* through the network */
+    /* the packets came to nobody, through the network */
+    assert_int_equal(result.refused, 2);
+    assert_int_equal(result.channel, BYTES * 20);
     for (int i = 0; i < 2; i++) {
         close(running[i]);
         close(end[i]);

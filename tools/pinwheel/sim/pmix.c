@@ -1,162 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PMIx server of a simulated job: `pinwheel sim` in the place of mpirun. The protocol, and the
- * thread that serves it, are libpmix's, which is loaded when a job needs it.
+ * PMIx in a simulated job: `pinwheel sim` in the place of mpirun. The server is a process of its
+ * own (pmix_server.c), which shares memory with this one; here is how it is started and ended, and
+ * what the ends of ranks, and its own, mean for the job.
+ *
+ *      launcher ──fork──► server ──environments of ranks, by a pipe──► launcher
+ *      launcher closes the other pipe ──► server ends; it ends with the launcher, too
  */
 #include "pmix_state.h"
 
-#include "base/library.h"
 #include "base/sys.h"
 
-#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-static const char library[] = "libpmix.so.2";
-
-const pmix_nspace_t sim_pmix_job = SIM_PMIX_JOB;
-
-struct sim_pmix_library sim_pmix_library;
-
-static const struct library_symbol symbols[] = {
-    {"PMIx_server_init", &sim_pmix_library.init},
-    {"PMIx_server_finalize", &sim_pmix_library.finalize},
-    {"PMIx_server_register_nspace", &sim_pmix_library.register_nspace},
-    {"PMIx_server_deregister_nspace", &sim_pmix_library.deregister_nspace},
-    {"PMIx_server_register_client", &sim_pmix_library.register_client},
-    {"PMIx_server_setup_fork", &sim_pmix_library.setup_fork},
-    {"PMIx_generate_regex", &sim_pmix_library.regex},
-    {"PMIx_generate_ppn", &sim_pmix_library.ppn},
-    {"PMIx_Error_string", &sim_pmix_library.error_string},
-};
-
-/* ---- waiting for libpmix ---- */
-
-void sim_pmix_done(pmix_status_t status, void *wait)
-{
-    struct sim_pmix_wait *w = wait;
-    w->status = status;
-    atomic_store(&w->done, 1);
-    futex_wake(&w->done);
-}
-
-pmix_status_t sim_pmix_await(struct sim_pmix_wait *w, pmix_status_t begun)
-{
-    if (begun != PMIX_SUCCESS) {
-        return begun == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : begun;
-    }
-    while (atomic_load(&w->done) == 0) {
-        futex_wait(&w->done, 0, -1);
-    }
-    return w->status == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : w->status;
-}
+enum { END_MS = 2000 };
+#define DOUBT_NS INT64_C(200000000)
 
 /* ---- the beginning ---- */
 
-static bool load(void)
+static size_t shared_bytes(int ranks)
 {
-    const char *missing = library_load(library, symbols, sizeof(symbols) / sizeof(symbols[0]));
-    if (missing == library) {
-        fprintf(stderr,
-                "pinwheel sim: the program needs a PMIx server, and PMIx's library cannot be "
-                "loaded (%s): install it (Debian: libpmix2)\n",
-                dlerror());
-    } else if (missing != NULL) {
-        fprintf(stderr,
-                "pinwheel sim: the program needs a PMIx server, and %s has no %s: install PMIx 4\n",
-                library, missing);
-    }
-    return missing == NULL;
-}
-
-static pmix_info_t text(const char *key, const char *value)
-{
-    pmix_info_t info;
-    memset(&info, 0, sizeof(info));
-    snprintf(info.key, sizeof(info.key), "%s", key);
-    info.value.type = PMIX_STRING;
-    info.value.data.string = (char *)value;
-    return info;
-}
-
-/* Signals are for the launcher: threads of libpmix get none. */
-static pmix_status_t begin(void)
-{
-    sigset_t all, before;
-    pmix_info_t info[] = {text(PMIX_SERVER_NSPACE, "pinwheel-sim-server"),
-                          text(PMIX_TCP_IF_INCLUDE, "lo")};
-    /* What ranks put is kept in this process; files of libpmix's would stay if it was killed. */
-    setenv("PMIX_MCA_gds", "hash", 1);
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    pmix_status_t status =
-        sim_pmix_library.init(&sim_pmix_calls, info, sizeof(info) / sizeof(info[0]));
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return status;
-}
-
-/* What ranks have beside libpmix's own variables. Open MPI takes a process for one that runs alone
- * unless it knows its launcher; it asks no other variable of this one, IBM's, which stands for any
- * that serves PMIx and binds processes itself. */
-static const char *const given[] = {"JSM_JSRUN_PORT=pinwheel"};
-/* What ranks have where the user has not set it: Open MPI makes no folder in /tmp. */
-static const char *const chosen[] = {"OMPI_MCA_orte_create_session_dirs=0"};
-
-/* Appends a variable to a list that ends with NULL; takes the string. */
-static bool append(char ***list, char *variable)
-{
-    size_t count = 0;
-    while (*list != NULL && (*list)[count] != NULL) {
-        count++;
-    }
-    char **longer = variable != NULL ? realloc(*list, (count + 2) * sizeof(**list)) : NULL;
-    if (longer == NULL) {
-        free(variable);
-        return false;
-    }
-    longer[count] = variable;
-    longer[count + 1] = NULL;
-    *list = longer;
-    return true;
-}
-
-static bool is_set(const char *assignment)
-{
-    char name[64];
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(assignment, "="), assignment);
-    return getenv(name) != NULL;
-}
-
-static bool append_ours(char ***list)
-{
-    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
-        if (!append(list, strdup(given[i]))) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); i++) {
-        if (!is_set(chosen[i]) && !append(list, strdup(chosen[i]))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static pmix_status_t make_environment(struct sim_pmix *p)
-{
-    for (int r = 0; r < p->ranks; r++) {
-        pmix_proc_t proc = {SIM_PMIX_JOB, (pmix_rank_t)r};
-        pmix_status_t status = sim_pmix_library.setup_fork(&proc, &p->environment[r]);
-        if (status != PMIX_SUCCESS) {
-            return status;
-        }
-        if (!append_ours(&p->environment[r])) {
-            return PMIX_ERR_NOMEM;
-        }
-    }
-    return PMIX_SUCCESS;
+    return sizeof(struct sim_pmix_shared) + (size_t)ranks;
 }
 
 static void free_server(struct sim_pmix *p)
@@ -167,38 +40,104 @@ static void free_server(struct sim_pmix *p)
         }
         free(p->environment[r]);
     }
+    if (p->shared != NULL) {
+        munmap(p->shared, shared_bytes(p->ranks));
+    }
+    for (int i = 0; i < 2; i++) {
+        int fd = i == 0 ? p->to : p->from;
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
     free(p->environment);
-    free(p->state);
     free(p->ended);
     free(p);
+}
+
+/* Reads the variables of a rank. */
+static bool read_rank(FILE *from, char ***list)
+{
+    size_t count = 0, size = 0;
+    char *variable = NULL;
+    while (getdelim(&variable, &size, '\0', from) > 0) {
+        char **longer = realloc(*list, (count + 2) * sizeof(**list));
+        if (longer == NULL) {
+            break;
+        }
+        *list = longer;
+        longer[count] = longer[count + 1] = NULL;
+        if (variable[0] == '\0') {
+            free(variable);
+            return true;
+        }
+        longer[count++] = variable;
+        variable = NULL;
+    }
+    free(variable);
+    return false;
+}
+
+static bool read_environments(struct sim_pmix *p)
+{
+    FILE *from = fdopen(dup(p->from), "r");
+    bool whole = from != NULL;
+    for (int r = 0; whole && r < p->ranks; r++) {
+        whole = read_rank(from, &p->environment[r]);
+    }
+    if (from != NULL) {
+        fclose(from);
+    }
+    return whole;
+}
+
+/* Makes the pipes and the process. */
+static bool start_server(struct sim_pmix *p)
+{
+    int there[2], here[2];
+    if (pipe2(there, O_CLOEXEC) != 0) {
+        return false;
+    }
+    p->to = there[1];
+    if (pipe2(here, O_CLOEXEC) != 0) {
+        close(there[0]);
+        return false;
+    }
+    p->from = here[0];
+    p->launcher = getpid();
+    fflush(NULL);
+    p->server = fork();
+    if (p->server == 0) {
+        close(there[1]);
+        close(here[0]);
+        sim_pmix_be_server(p, here[1], there[0]);
+    }
+    close(there[0]);
+    close(here[1]);
+    return p->server > 0;
 }
 
 struct sim_pmix *sim_pmix_start(int ranks)
 {
     size_t n = (size_t)ranks;
-    struct sim_pmix *p = load() ? calloc(1, sizeof(*p)) : NULL;
+    struct sim_pmix *p = calloc(1, sizeof(*p));
     if (p == NULL) {
         return NULL;
     }
     p->ranks = ranks;
+    p->to = p->from = -1;
     p->environment = calloc(n, sizeof(*p->environment));
-    p->state = calloc(n, sizeof(*p->state));
     p->ended = calloc(n, sizeof(*p->ended));
-    bool begun = false;
-    pmix_status_t status = PMIX_ERR_NOMEM;
-    if (p->environment != NULL && p->state != NULL && p->ended != NULL) {
-        sim_pmix_serve(p);
-        status = begin();
-        begun = status == PMIX_SUCCESS;
-        status = begun ? sim_pmix_tell_job(p) : status;
-        status = status == PMIX_SUCCESS ? make_environment(p) : status;
+    void *shared =
+        mmap(NULL, shared_bytes(ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    p->shared = shared != MAP_FAILED ? shared : NULL;
+    if (p->environment == NULL || p->ended == NULL || p->shared == NULL || !start_server(p)) {
+        fprintf(stderr, "pinwheel sim: the PMIx server cannot be started: %s\n", strerror(errno));
+        free_server(p);
+        return NULL;
     }
-    if (status != PMIX_SUCCESS) {
-        fprintf(stderr, "pinwheel sim: the PMIx server cannot be started: %s (%d)\n",
-                sim_pmix_library.error_string(status), (int)status);
-        if (begun) {
-            sim_pmix_library.finalize();
-        }
+    if (!read_environments(p)) { /* the server has said why */
+        kill(p->server, SIGKILL);
+        waitpid(p->server, NULL, 0);
         free_server(p);
         return NULL;
     }
@@ -212,18 +151,18 @@ char ***sim_pmix_environment(struct sim_pmix *p)
 
 /* ---- the job ---- */
 
-void sim_pmix_exited(struct sim_pmix *p, int rank, bool well)
+void sim_pmix_exited(struct sim_pmix *p, int rank, bool well, bool excused)
 {
-    atomic_store(&p->ended[rank], well ? SIM_PMIX_ENDED : SIM_PMIX_FAILED);
-    if (well && atomic_load(&p->state[rank]) != SIM_PMIX_LEFT) {
-        atomic_store(&p->missing, true);
+    p->ended[rank] = well ? SIM_PMIX_ENDED : excused ? SIM_PMIX_DIED : SIM_PMIX_FAILED;
+    if (well && atomic_load(&p->shared->state[rank]) != SIM_PMIX_LEFT) {
+        atomic_store(&p->shared->missing, true);
     }
 }
 
 bool sim_pmix_used(const struct sim_pmix *p)
 {
     for (int r = 0; r < p->ranks; r++) {
-        if (atomic_load(&p->state[r]) == SIM_PMIX_NEW) {
+        if (atomic_load(&p->shared->state[r]) == SIM_PMIX_NEW) {
             return false;
         }
     }
@@ -234,25 +173,53 @@ bool sim_pmix_used(const struct sim_pmix *p)
 static int one_inside(const struct sim_pmix *p)
 {
     for (int r = 0; r < p->ranks; r++) {
-        if (atomic_load(&p->ended[r]) == SIM_PMIX_RUNS &&
-            atomic_load(&p->state[r]) == SIM_PMIX_JOINED) {
+        if (p->ended[r] == SIM_PMIX_RUNS && atomic_load(&p->shared->state[r]) == SIM_PMIX_JOINED) {
             return r;
         }
     }
     return -1;
 }
 
+/* Whether the server has ended. */
+static bool is_gone(struct sim_pmix *p)
+{
+    struct pollfd end = {.fd = p->from, .events = POLLIN};
+    p->gone = p->gone || (p->from >= 0 && poll(&end, 1, 0) > 0);
+    return p->gone;
+}
+
+/* Whether the job is to end since the server has ended. It ends by a rank's death, too, which is
+ * then what is said; and the launcher may see that death a little later. */
+static bool ends_with_server(struct sim_pmix *p)
+{
+    if (!is_gone(p) || one_inside(p) < 0) {
+        return false;
+    }
+    for (int r = 0; r < p->ranks; r++) {
+        if (p->ended[r] == SIM_PMIX_FAILED) {
+            return false;
+        }
+    }
+    if (!p->doubted) {
+        p->doubted = true;
+        sys_nap(DOUBT_NS);
+        kill(getpid(), SIGCHLD); /* the launcher looks at all once more */
+        return false;
+    }
+    return true;
+}
+
 int sim_pmix_verdict(struct sim_pmix *p, char *why, size_t size)
 {
-    if (atomic_load(&p->aborted)) {
-        int code = p->aborted_code, status = code & 255;
-        snprintf(why, size, "rank %d aborted the job with code %d", p->aborted_rank, code);
+    if (atomic_load(&p->shared->aborted)) {
+        int code = p->shared->aborted_code, status = code & 255;
+        snprintf(why, size, "rank %d aborted the job with code %d", p->shared->aborted_rank, code);
         return status == 0 && code != 0 ? 1 : status;
     }
-    int inside = atomic_load(&p->missing) ? one_inside(p) : -1;
+    int inside = atomic_load(&p->shared->missing) ? one_inside(p) : -1;
     for (int r = 0; inside >= 0 && r < p->ranks; r++) {
-        uint8_t state = atomic_load(&p->state[r]);
-        if (atomic_load(&p->ended[r]) == SIM_PMIX_ENDED && state != SIM_PMIX_LEFT) {
+        uint8_t state = atomic_load(&p->shared->state[r]);
+        if (p->ended[r] == SIM_PMIX_ENDED && state != SIM_PMIX_LEFT) {
             snprintf(
                 why, size,
                 "rank %d ended without %s while rank %d is in the job: all ranks of an MPI "
@@ -262,14 +229,34 @@ int sim_pmix_verdict(struct sim_pmix *p, char *why, size_t size)
             return 1;
         }
     }
+    if (ends_with_server(p)) {
+        snprintf(why, size,
+                 "the process of the PMIx server (libpmix) has ended while rank %d is in the job",
+                 one_inside(p));
+        return 1;
+    }
     return -1;
+}
+
+/* Whether all ranks have left the job as they should: else libpmix may not be in its right mind. */
+static bool all_left(const struct sim_pmix *p)
+{
+    for (int r = 0; r < p->ranks; r++) {
+        if (atomic_load(&p->shared->state[r]) != SIM_PMIX_LEFT) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void sim_pmix_end(struct sim_pmix *p)
 {
-    struct sim_pmix_wait w = {0};
-    sim_pmix_library.deregister_nspace(sim_pmix_job, sim_pmix_done, &w);
-    sim_pmix_await(&w, PMIX_SUCCESS);
-    sim_pmix_library.finalize();
+    struct pollfd end = {.fd = p->from, .events = POLLIN};
+    close(p->to);
+    p->to = -1;
+    if (!is_gone(p) && (!all_left(p) || poll(&end, 1, END_MS) <= 0)) {
+        kill(p->server, SIGKILL);
+    }
+    waitpid(p->server, NULL, 0);
     free_server(p);
 }

@@ -16,7 +16,7 @@ char ***sim_pmix_environment(struct sim_pmix *p)
     return NULL;
 }
 
-void sim_pmix_exited(struct sim_pmix *p, int rank, bool well)
+void sim_pmix_exited(struct sim_pmix *p, int rank, bool well, bool excused)
 {
 }
 

@@ -23,7 +23,7 @@ void sim_pmix_serve(struct sim_pmix *p)
 /* The launcher looks at all when one of its processes has ended, or seems to. */
 static void wake_launcher(void)
 {
-    kill(getpid(), SIGCHLD);
+    kill(job->launcher, SIGCHLD);
 }
 
 static bool is_rank(const pmix_proc_t *proc)
@@ -37,8 +37,8 @@ static pmix_status_t joined(const pmix_proc_t *proc, void *object, pmix_info_t i
     if (!is_rank(proc)) {
         return PMIX_ERR_NOT_SUPPORTED;
     }
-    atomic_store(&job->state[proc->rank], SIM_PMIX_JOINED);
-    if (atomic_load(&job->missing)) {
+    atomic_store(&job->shared->state[proc->rank], SIM_PMIX_JOINED);
+    if (atomic_load(&job->shared->missing)) {
         wake_launcher();
     }
     return PMIX_OPERATION_SUCCEEDED;
@@ -48,7 +48,7 @@ static pmix_status_t finalized(const pmix_proc_t *proc, void *object, pmix_op_cb
                                void *arg)
 {
     if (is_rank(proc)) {
-        atomic_store(&job->state[proc->rank], SIM_PMIX_LEFT);
+        atomic_store(&job->shared->state[proc->rank], SIM_PMIX_LEFT);
     }
     return PMIX_OPERATION_SUCCEEDED;
 }
@@ -57,10 +57,10 @@ static pmix_status_t aborted(const pmix_proc_t *proc, void *object, int status,
                              const char message[], pmix_proc_t procs[], size_t count,
                              pmix_op_cbfunc_t done, void *arg)
 {
-    if (is_rank(proc) && !atomic_load(&job->aborted)) {
-        job->aborted_rank = (int)proc->rank;
-        job->aborted_code = status;
-        atomic_store(&job->aborted, true);
+    if (is_rank(proc) && !atomic_load(&job->shared->aborted)) {
+        job->shared->aborted_rank = (int)proc->rank;
+        job->shared->aborted_code = status;
+        atomic_store(&job->shared->aborted, true);
         wake_launcher();
     }
     return PMIX_OPERATION_SUCCEEDED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inside of the PMIx server, for its files: pmix.c has its beginning, its end and what it says
- * of a job, pmix_calls.c what ranks ask of it, pmix_job.c what it tells them of the job.
+ * The inside of PMIx, for its files: pmix.c is the launcher's side, pmix_server.c the server's
+ * process, pmix_calls.c what ranks ask of it, pmix_job.c what it tells them of the job.
  */
 #ifndef PINWHEEL_SIM_PMIX_STATE_H
 #define PINWHEEL_SIM_PMIX_STATE_H
@@ -20,17 +20,32 @@ extern const pmix_nspace_t sim_pmix_job;
 /* What a rank has been to the server. */
 enum sim_pmix_rank { SIM_PMIX_NEW, SIM_PMIX_JOINED, SIM_PMIX_LEFT };
 
-enum sim_pmix_end { SIM_PMIX_RUNS, SIM_PMIX_FAILED, SIM_PMIX_ENDED };
+/* How its process has ended: not at all, badly, as was asked for (--fault), well. */
+enum sim_pmix_end { SIM_PMIX_RUNS, SIM_PMIX_FAILED, SIM_PMIX_DIED, SIM_PMIX_ENDED };
+
+/* What the two processes share. The server's writes `aborted` and the two behind it before it,
+ * and `state`, the launcher's `missing`. */
+struct sim_pmix_shared {
+    _Atomic bool missing; /* one has ended well without having left */
+    _Atomic bool aborted; /* the next two are set */
+    int aborted_rank, aborted_code;
+    _Atomic uint8_t state[]; /* by rank: enum sim_pmix_rank */
+};
 
 struct sim_pmix {
     int ranks;
-    char ***environment;    /* by rank */
-    _Atomic uint8_t *state; /* by rank: enum sim_pmix_rank; libpmix's thread writes it */
-    _Atomic uint8_t *ended; /* by rank: enum sim_pmix_end; the launcher writes it */
-    _Atomic bool missing;   /* one has ended well without having left */
-    _Atomic bool aborted;   /* the next two are set */
-    int aborted_rank, aborted_code;
+    struct sim_pmix_shared *shared;
+    pid_t launcher, server;
+    /* Of the launcher: */
+    char ***environment; /* by rank */
+    uint8_t *ended;      /* by rank: enum sim_pmix_end */
+    int to, from;        /* ends of pipes; `from` is at its end when the server is */
+    bool gone, doubted;  /* the server has ended; what that means was put off once */
 };
+
+/* sim_pmix_be_server() is the server's process: it writes the environments of ranks to `to`, and
+ * serves until `from` is at its end. */
+void sim_pmix_be_server(struct sim_pmix *p, int to, int from) __attribute__((noreturn));
 
 /* The functions of libpmix. */
 struct sim_pmix_library {

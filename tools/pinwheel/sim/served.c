@@ -13,7 +13,7 @@ static void tell_exit(void *served, int rank, bool well)
     struct served *s = served;
     coordinator_exited(s->coordinator, rank);
     if (s->pmix != NULL) {
-        sim_pmix_exited(s->pmix, rank, well);
+        sim_pmix_exited(s->pmix, rank, well, coordinator_killed(s->coordinator, rank));
     }
 }
 
@@ -49,22 +49,27 @@ static bool was_killed(void *served, int rank)
     return coordinator_killed(s->coordinator, rank);
 }
 
-bool served_begin(struct served *s, struct launch *launch, struct coordinator *c, bool direct,
-                  bool wanted)
+bool served_begin(struct served *s, struct launch *launch, bool wanted)
 {
-    *s = (struct served){.coordinator = c};
-    launch->piped = direct ? NULL : take_pipes;
-    launch->started = tell_start;
-    launch->exited = tell_exit;
-    launch->excused = was_killed;
-    launch->verdict = ask_pmix;
-    launch->context = s;
+    *s = (struct served){.pmix = NULL};
+    launch->rank_environment = NULL;
     if (!wanted && !needs_pmix(launch->argv[0])) {
         return true;
     }
     s->pmix = sim_pmix_start(launch->size);
     launch->rank_environment = s->pmix != NULL ? sim_pmix_environment(s->pmix) : NULL;
     return s->pmix != NULL;
+}
+
+void served_tell(struct served *s, struct launch *launch, struct coordinator *c, bool direct)
+{
+    s->coordinator = c;
+    launch->piped = direct ? NULL : take_pipes;
+    launch->started = tell_start;
+    launch->exited = tell_exit;
+    launch->excused = was_killed;
+    launch->verdict = ask_pmix;
+    launch->context = s;
 }
 
 void served_end(struct served *s, bool nics)

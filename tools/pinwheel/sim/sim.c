@@ -326,16 +326,17 @@ static int run_job(void *sim, const struct sim_machine *m, struct coordinator_re
         fprintf(stderr, "pinwheel sim: a job of %u ranks: %s\n", s->setup.ranks, error);
         return 1;
     }
-    struct coordinator *c = coordinator_start(&s->setup);
     struct served served;
+    if (!served_begin(&served, &s->launch, s->pmix)) {
+        return 1;
+    }
+    struct coordinator *c = coordinator_start(&s->setup);
     if (c == NULL) {
         result->failed = true; /* it was said why */
+        served_end(&served, true);
         return 1;
     }
-    if (!served_begin(&served, &s->launch, c, s->setup.direct, s->pmix)) {
-        coordinator_end(c, result);
-        return 1;
-    }
+    served_tell(&served, &s->launch, c, s->setup.direct);
     snprintf(path, sizeof(path), SIM_VARIABLE "=%s", coordinator_path(c));
     s->launch.environment = environment;
     s->launch.environment_count = 4;
