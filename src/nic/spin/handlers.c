@@ -275,7 +275,7 @@ static void set_up_payload(struct rx *rx, size_t behind)
     ptl_payload_t payload = handlers_payload(run);
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a message without its entry discards */
     hpu_exec_payload(run->nic->hpus, &run->exec, rx->at.le->handlers->payload, &payload);
-    if (run->packet != run->bounce) {
+    if (behind != 0 && run->packet != run->bounce) {
         hpu_exec_behind(&run->exec, handlers_taken_along(rx, behind), run->nic->packet_size);
     }
 }
@@ -393,20 +393,16 @@ static enum rx_step run_packet(struct rx *rx, uint8_t *data, uint64_t offset, si
     return RX_GO;
 }
 
-enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
+/* Gives a wire packet, which may be several of the handlers' packets, to `take` piece by piece. */
+static inline __attribute__((always_inline)) enum rx_step
+each_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length,
+            enum rx_step (*take)(struct rx *, uint8_t *, uint64_t, size_t, size_t))
 {
     struct handler_run *run = rx->run;
-    if (run->deposit) {
-        deposit_packet(rx, data, offset, length);
-        return RX_GO;
-    }
-    bool queue = run->nic->sched != NULL;
     size_t packet = run->nic->packet_size;
     for (size_t done = 0; done < length;) {
         size_t n = packet < length - done ? packet : length - done;
-        size_t behind = length - done - n;
-        enum rx_step step = queue ? packets_take(rx, data + done, offset + done, n, behind)
-                                  : run_packet(rx, data + done, offset + done, n, behind);
+        enum rx_step step = take(rx, data + done, offset + done, n, length - done - n);
         bool beyond = run->consumed > n;
         if (step == RX_WAIT) {
             size_t before = beyond ? run->consumed - run->packet_length : 0;
@@ -417,7 +413,21 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
         done += beyond ? run->consumed : n;
         run->consumed = 0;
     }
-    return queue ? RX_KEPT : RX_GO;
+    return RX_GO;
+}
+
+enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
+{
+    struct handler_run *run = rx->run;
+    if (run->deposit) {
+        deposit_packet(rx, data, offset, length);
+        return RX_GO;
+    }
+    if (run->nic->sched != NULL) {
+        enum rx_step step = each_packet(rx, data, offset, length, packets_take);
+        return step == RX_GO ? RX_KEPT : step;
+    }
+    return each_packet(rx, data, offset, length, run_packet);
 }
 
 /* Sets length and failure as the event will tell them, by how much the handlers have kept. */
