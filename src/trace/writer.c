@@ -28,21 +28,40 @@ static char *buffer;
 static size_t used;      /* bytes in the buffer */
 static size_t complete;  /* how many of these are whole lines */
 static uint64_t flushed; /* when the buffer was last written */
-static uint64_t origin;  /* time 0 of the recording */
-static unsigned threads; /* threads that have made a call so far */
-static pid_t owner;      /* the process that records; a forked child does not */
+static uint64_t origin;  /* time 0 of the recording; 0: it has not begun */
+static uint64_t init_took;
+static clockid_t timer = CLOCK_MONOTONIC; /* what lines count */
+static unsigned threads;                  /* threads that have made a call so far */
+static pid_t owner;                       /* the process that records; a forked child does not */
 
 /* Calls of this thread since its last line that found no completion. */
 static _Thread_local uint64_t poll_count, poll_start, poll_time;
 
+/* Time 0 of this thread: of the processor's clock each thread has its own. Threads other than the
+ * one of MPI_Init begin at its end. */
+static _Thread_local uint64_t thread_origin;
 static _Thread_local int depth;
 static _Thread_local unsigned thread; /* number of the thread + 1; 0: it has none yet */
 
-static uint64_t now(void)
+static uint64_t time_of(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now(void)
+{
+    return time_of(timer);
+}
+
+/* Before the first call: PINWHEEL_TRACE_CLOCK says what lines count. */
+__attribute__((constructor)) static void choose_clock(void)
+{
+    const char *clock = getenv("PINWHEEL_TRACE_CLOCK");
+    if (clock != NULL && strcmp(clock, "cpu") == 0) {
+        timer = CLOCK_THREAD_CPUTIME_ID;
+    }
 }
 
 /* Sets `file` to -1 before it closes the file: so a thread that forks meanwhile leaves its child
@@ -86,7 +105,7 @@ static void write_lines(void)
     memmove(buffer, buffer + complete, used - complete);
     used -= complete;
     complete = 0;
-    flushed = now();
+    flushed = time_of(CLOCK_MONOTONIC);
 }
 
 /* Appends text to the buffer. If a single line is longer than the buffer it goes to the file in
@@ -125,7 +144,7 @@ static void begin(const char *name, uint64_t start, uint64_t took)
         put("/", 1);
         put_number(thread - 1);
     }
-    trace_number((int64_t)(start - origin));
+    trace_number((int64_t)(start - (timer == CLOCK_MONOTONIC ? origin : thread_origin)));
     trace_number((int64_t)took);
 }
 
@@ -168,7 +187,7 @@ void trace_end(void)
 {
     if (file >= 0) {
         end();
-        if (used > BUFFER - LINE_ROOM || now() - flushed > FLUSH_AFTER) {
+        if (used > BUFFER - LINE_ROOM || time_of(CLOCK_MONOTONIC) - flushed > FLUSH_AFTER) {
             write_lines();
         }
     }
@@ -223,6 +242,7 @@ bool trace_leave(struct trace_call *c, int rc)
         return false;
     }
     if (thread == 0) {
+        thread_origin = (uint64_t)0 - init_took;
         thread = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
     }
     if (rc != MPI_SUCCESS) {
@@ -274,13 +294,14 @@ void trace_open(const struct trace_call *c, int level)
         give_up("cannot make", path, buffer != NULL ? errno : ENOMEM);
         return;
     }
-    origin = c->start;
-    flushed = now();
+    origin = thread_origin = c->start;
+    flushed = time_of(CLOCK_MONOTONIC);
     thread = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
     snprintf(head, sizeof(head), "pinwheel-mpi-trace 1 %d %d\n", rank, size);
     put(head, strlen(head));
     trace_comms_open();
     trace_line(c, "Init", 1, (int64_t[]){level});
+    init_took = now() - origin;
     pthread_atfork(NULL, NULL, in_child);
     owner = getpid();
     atexit(at_exit);

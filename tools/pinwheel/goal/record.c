@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `pinwheel goal record`: runs a command that starts an MPI program, and loads the recorder into
- * the program (preload.h), with PINWHEEL_TRACE=FOLDER.
+ * the program (preload.h), with PINWHEEL_TRACE=FOLDER and PINWHEEL_TRACE_CLOCK.
  */
 #include "commands.h"
 #include "pinwheel/util/preload.h"
@@ -16,9 +16,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+struct record_job {
+    const char *folder, *clock;
+};
+
+static int take_clock(struct args *a, void *clock)
+{
+    *(const char **)clock = a->value;
+    return strcmp(a->value, "real") == 0 || strcmp(a->value, "cpu") == 0
+               ? ARGS_GO_ON
+               : args_bad(a, "must be real or cpu");
+}
+
 static const struct args_option record_options[] = {
-    {"-o", "FOLDER", "where to record; must be empty or new (needed)", ARGS_TEXT, .at = 0,
-     .size = sizeof(const char *)},
+    {"-o", "FOLDER", "where to record; must be empty or new (needed)", ARGS_TEXT,
+     ARGS_AT(struct record_job, folder)},
+    {"--clock", "real|cpu", "what lines count: time, or that of the processor, which ranks share",
+     0, ARGS_AT(struct record_job, clock), .take = take_clock},
 };
 
 static const struct preload_mpi recorders[] = {
@@ -67,21 +81,22 @@ int goal_command_record(int argc, char **argv)
                      .summary = "Runs a command that starts an MPI program, and records what the "
                                 "program calls.\n`pinwheel goal trace` makes a schedule of it.",
                      ARGS_OPTIONS(record_options)};
-    const char *folder = NULL;
-    char path[PATH_MAX], *variables[2] = {NULL, NULL};
-    int status = args_parse(&a, argc, argv, &folder);
+    struct record_job job = {NULL, "real"};
+    char path[PATH_MAX], *variables[3] = {NULL, NULL, NULL};
+    int status = args_parse(&a, argc, argv, &job);
     if (status != ARGS_GO_ON) {
         return status;
     }
-    if (folder == NULL || a.next >= argc) {
+    if (job.folder == NULL || a.next >= argc) {
         return args_error(&a, "%s",
-                          folder == NULL ? "-o FOLDER is needed: where to record"
-                                         : "which COMMAND? like mpirun -n 4 ./program");
+                          job.folder == NULL ? "-o FOLDER is needed: where to record"
+                                             : "which COMMAND? like mpirun -n 4 ./program");
     }
-    if (make_folder(&a, folder, path) != 0) {
+    if (make_folder(&a, job.folder, path) != 0) {
         return 2;
     }
-    if (asprintf(&variables[0], "PINWHEEL_TRACE=%s", path) < 0) {
+    if (asprintf(&variables[0], "PINWHEEL_TRACE=%s", path) < 0 ||
+        asprintf(&variables[1], "PINWHEEL_TRACE_CLOCK=%s", job.clock) < 0) {
         return args_error(&a, "no memory");
     }
     char **words = preload_words(&a, "src/trace", recorders, RECORDERS, variables);
