@@ -45,7 +45,8 @@ static int bring(struct window *w, uint32_t rank, int rc, struct pw_rma_request 
 /* What the engine adds, where it stays until the message has left; NULL: another value. */
 static const uint64_t *keep(uint64_t value)
 {
-    static const uint64_t values[] = {1, -UINT64_C(1), -UINT64_C(2), -(UINT64_C(1) << 32)};
+    static const uint64_t values[] = {1, -UINT64_C(1), -UINT64_C(2), -(UINT64_C(1) << 32),
+                                      1 + SYNC_UNCHECKED_ONE};
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         if (values[i] == value) {
             return &values[i];
@@ -115,25 +116,30 @@ static int swap(void *client, uint32_t rank, enum sync_word word, uint64_t compa
     return bring(w, rank, rc, &request, &was);
 }
 
-/* A post that finds no room at its starter (4096 that nobody has looked at) is sent again. */
-static int append(void *client, uint32_t rank)
+/* A note is a notified put of no bytes: slot and kind are its tag, the number is its offset. A post
+ * that finds no room at its starter (4096 notes that nobody has looked at) is sent again. The
+ * caller has job.notes_lock, which is free meanwhile. */
+static int append(void *client, uint32_t rank, enum sync_note note, uint32_t number)
 {
     struct window *w = client;
-    struct pw_rma_key *key = control_of(w, rank);
     struct pw_rma_request request;
     struct idle idle = {0};
+    pthread_mutex_unlock(&job.notes_lock);
+    struct pw_rma_key *key = control_of(w, rank);
     int rc = key == NULL ? -ENOMEM : -ENOBUFS;
-    while (rc == -ENOBUFS) {
-        rc = pw_notify_put(key, NULL, 0, 0, w->slot_number, &request);
-        rc = rc == 0 ? pw_rma_wait(&request) : rc;
-        if (rc == -ENOBUFS) {
+    for (bool again = key != NULL; again; again = rc == -ENOBUFS && note == SYNC_POST) {
+        if (idle.turns > 0) {
             job_idle(&idle);
         }
+        idle.turns++;
+        rc = pw_notify_put(key, NULL, 0, number, note_tag(w->slot_number, note), &request);
+        rc = rc == 0 ? pw_rma_wait(&request) : rc;
     }
     if (rc == -EPIPE) {
         watch_ended(w, rank);
     }
     KILL_POINT("mpi-appended");
+    pthread_mutex_lock(&job.notes_lock);
     return rc;
 }
 
@@ -179,16 +185,18 @@ static void take_words(struct window *w, struct sync *s)
     }
 }
 
-/* Others put posts on the list while a start goes through it. */
+/* Others put notes on the lists, and each thread brings those of all. */
 static bool poll(struct window *w, struct sync *s)
 {
-    if (!w->starting || s != &w->sync) {
+    if (!w->starting && s != &w->exposure) {
         return sync_poll(s);
     }
-    job_take_posts();
-    pthread_mutex_lock(&job.lock);
+    if (w->starting && s != &w->exposure) {
+        job_take_notes();
+    }
+    pthread_mutex_lock(&job.notes_lock);
     bool goes_on = sync_poll(s);
-    pthread_mutex_unlock(&job.lock);
+    pthread_mutex_unlock(&job.notes_lock);
     return goes_on;
 }
 

@@ -106,6 +106,8 @@ void window_end(struct window *w)
     pthread_mutex_lock(&job.lock);
     atomic_store(&job.windows[w->slot_number], NULL);
     pthread_mutex_unlock(&job.lock);
+    pthread_mutex_lock(&job.notes_lock); /* now nobody takes notes for it */
+    pthread_mutex_unlock(&job.notes_lock);
     if (watch_rank(w) == UINT32_MAX) { /* else messages may come: it stays taken (W2) */
         slot_give_back(w->slot_number);
     }

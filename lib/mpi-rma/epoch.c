@@ -128,16 +128,46 @@ int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
         return window_error(w, class, "MPI_Win_post: a group that is not the window's");
     }
     atomic_thread_fence(memory_order_seq_cst);
+    pthread_mutex_lock(&job.notes_lock);
     sync_post(&w->exposure, ranks, count, (assert &MPI_MODE_NOCHECK) == 0);
-    free(w->exposed_to);
+    pthread_mutex_unlock(&job.notes_lock);
+    free(w->exposed_to); /* of the exposure before */
     w->exposed = true;
     w->exposed_to = ranks;
-    w->exposed_count = count;
     w->tested = (struct watch){0};
     KILL_POINT("mpi-posted");
     return epoch_ended(w, "MPI_Win_post", sync_error(&w->exposure));
 }
 ALSO_MPI(Win_post);
+
+/* There is no epoch: what a start has prepared is undone. */
+static void not_started(struct window *w, uint32_t *ranks, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct target *t = target_find(w, ranks[i]);
+        if (t != NULL) {
+            t->started = false;
+        }
+    }
+    free(ranks);
+}
+
+static int start_failed(struct window *w, int code)
+{
+    return code == -EPROTO ? window_error(w, MPI_ERR_RMA_SYNC,
+                                          "MPI_Win_start: a rank of the group has posted with "
+                                          "MPI_MODE_NOCHECK, this start is without it")
+                           : epoch_ended(w, "MPI_Win_start", code);
+}
+
+static int exposure_ended(struct window *w, const char *call, bool unchecked, int code)
+{
+    return code == -EPROTO
+               ? window_error(w, MPI_ERR_RMA_SYNC,
+                              "%s: MPI_MODE_NOCHECK was given at one end only: %s", call,
+                              unchecked ? "by the post" : "by the start of another rank")
+               : epoch_ended(w, call, code);
+}
 
 int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
@@ -155,7 +185,7 @@ int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
     for (uint32_t i = 0; ranks != NULL && i < count; i++) {
         struct target *t = target_made(w, ranks[i]);
         if (t == NULL) {
-            free(ranks);
+            not_started(w, ranks, i);
             ranks = NULL;
             class = MPI_ERR_NO_MEM;
             break;
@@ -167,10 +197,16 @@ int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win)
     }
     pthread_mutex_lock(&w->acquire);
     w->starting = true;
+    pthread_mutex_lock(&job.notes_lock);
     sync_start(&w->sync, ranks, count, (assert &MPI_MODE_NOCHECK) == 0);
+    pthread_mutex_unlock(&job.notes_lock);
     rc = carry_wait(w, &w->sync);
     w->starting = false;
     pthread_mutex_unlock(&w->acquire);
+    if (rc != 0) {
+        not_started(w, ranks, count);
+        return start_failed(w, rc);
+    }
     w->started = ranks;
     w->started_count = count;
     KILL_POINT("mpi-started");
@@ -208,11 +244,12 @@ int PMPI_Win_wait(MPI_Win win)
     if (!w->exposed) {
         return window_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_wait: there was no MPI_Win_post");
     }
-    sync_wait(&w->exposure, w->exposed_to, w->exposed_count);
+    bool unchecked = w->exposure.exposed_unchecked;
+    sync_wait(&w->exposure);
     int rc = carry_wait(w, &w->exposure);
     w->exposed = false;
     KILL_POINT("mpi-waited");
-    return epoch_ended(w, "MPI_Win_wait", rc);
+    return exposure_ended(w, "MPI_Win_wait", unchecked, rc);
 }
 ALSO_MPI(Win_wait);
 
@@ -223,14 +260,17 @@ int PMPI_Win_test(MPI_Win win, int *flag)
     if (!w->exposed) {
         return window_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_test: there was no MPI_Win_post");
     }
-    *flag = sync_test(&w->exposure, w->exposed_to, w->exposed_count);
+    bool unchecked = w->exposure.exposed_unchecked;
+    pthread_mutex_lock(&job.notes_lock);
+    *flag = sync_test(&w->exposure);
     int rc = sync_error(&w->exposure);
+    pthread_mutex_unlock(&job.notes_lock);
     if (*flag || rc != 0) {
         w->exposed = false;
     } else {
         job_idle(&idle);
         watch_turn(w, &w->exposure, &w->tested);
     }
-    return epoch_ended(w, "MPI_Win_test", rc);
+    return exposure_ended(w, "MPI_Win_test", unchecked, rc);
 }
 ALSO_MPI(Win_test);

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct job job = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct job job = {.lock = PTHREAD_MUTEX_INITIALIZER, .notes_lock = PTHREAD_MUTEX_INITIALIZER};
 
 const char *const reason_text[REASONS] = {
     [REASON_WANTED] = "PINWHEEL_RMA_PATH is mpi",
@@ -142,8 +142,8 @@ static bool open_control(void)
         return false;
     }
     job.control = region;
-    return pw_notify_open(region, NULL, PW_NOTIFY_TAG_ANY, 1, &job.posts) == 0 &&
-           pw_notify_start(job.posts) == 0 &&
+    return pw_notify_open(region, NULL, PW_NOTIFY_TAG_ANY, 1, &job.notes) == 0 &&
+           pw_notify_start(job.notes) == 0 &&
            pw_rma_key_pack(region, job.card.key, sizeof(job.card.key)) == 0;
 }
 
@@ -162,7 +162,7 @@ static int finish(MPI_Comm comm, int keyval, void *value, void *state)
     }
     watch_leave(NULL);
     peers_close();
-    pw_notify_close(job.posts);
+    pw_notify_close(job.notes);
     window_unregister(job.control);
     pw_rma_close(job.rma);
     PtlEQFree(job.eq);
@@ -428,20 +428,22 @@ void job_idle(struct idle *i)
     }
 }
 
-void job_take_posts(void)
+void job_take_notes(void)
 {
     struct pw_notice notice;
     bool over = true;
-    pthread_mutex_lock(&job.lock);
-    while (pw_notify_test(job.posts, &over, &notice) == 0 && over) {
-        struct window *w = notice.tag < SLOTS ? atomic_load(&job.windows[notice.tag]) : NULL;
+    pthread_mutex_lock(&job.notes_lock);
+    while (pw_notify_test(job.notes, &over, &notice) == 0 && over) {
+        struct window *w = atomic_load(&job.windows[notice.tag % SLOTS]);
         uint32_t rank = w == NULL
                             ? UINT32_MAX
                             : ranks_find(w->ranks, notice.source.phys.nid, notice.source.phys.pid);
-        if (rank != UINT32_MAX) {
-            sync_posted(&w->sync, rank);
+        if (rank != UINT32_MAX && notice.tag >> SLOT_BITS <= SYNC_REFUSED) {
+            enum sync_note note = (enum sync_note)(notice.tag >> SLOT_BITS);
+            sync_noted(note == SYNC_WANT ? &w->exposure : &w->sync, rank, note,
+                       (uint32_t)notice.offset);
         }
-        pw_notify_start(job.posts);
+        pw_notify_start(job.notes);
     }
-    pthread_mutex_unlock(&job.lock);
+    pthread_mutex_unlock(&job.notes_lock);
 }

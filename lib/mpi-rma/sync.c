@@ -24,7 +24,7 @@ int sync_init(struct sync *s, const struct sync_ops *ops, void *client, uint64_t
 void sync_fini(struct sync *s)
 {
     free(s->agreement);
-    free(s->credits);
+    free(s->partners);
 }
 
 bool sync_poll(struct sync *s)
@@ -58,13 +58,12 @@ bool sync_waits_for(const struct sync *s, uint32_t n, uint32_t *rank)
     case STEP_FENCE:
         return meet_waits_for(s, n, rank);
     case STEP_START:
+        *rank = n < s->group_left ? s->group[s->group_size - s->group_left + n] : 0;
+        return n < s->group_left;
     case STEP_WAIT:
-    case STEP_TEST: {
-        uint32_t left = s->step == STEP_START ? s->group_left : s->group_size;
-        bool there = n < left;
-        *rank = there ? s->group[s->group_size - left + n] : 0;
-        return there;
-    }
+    case STEP_TEST:
+        *rank = n < s->exposed_count ? s->exposed_to[n] : 0;
+        return n < s->exposed_count;
     default:
         *rank = (uint32_t)((s->rank + UINT64_C(1) + n) % s->size);
         return n + 1 < s->size;

@@ -6,24 +6,28 @@
  *
  *      client                     engine                     other ranks
  *      sync_fence() ...  ──────►        ──► ops: add ... ──► their shared words, lists
- *      sync_answer(), sync_posted() ──►
+ *      sync_answer(), sync_noted() ──►
  *      sync_poll() ◄── is it over? ◄─── its own shared words, which others change
  *
  * One call is in progress at a time: each begins something, and sync_poll() tells when it is over.
  *
  * - S1 Words only grow but for locks: a fence's n-th signal of a round makes its word n, so a rank
  *   that is ahead is never mistaken for one that is late.
- * - S2 A rank appears in a starter's list once for each post that named it, and each start takes
- * one of each of its group. What comes early stays.
+ * - S2 Posts of a rank to a starter are numbered, and so are the starter's starts of that rank: the
+ *   n-th start waits for the n-th post. What comes early stays, what comes late fits no other
+ * start.
  * - S3 A lock word is 0, or 1: held by one process alone, or 2 n: by n together, which wait or have
  *   it; both bits: they wait for the one. The master word counts processes with an exclusive lock
  *   in its lower half, and those with a lock of all in its upper half.
- * - S4 Memory: this struct, whose size does not depend on the number of ranks, and a list of the
- *   posts that no start has taken.
+ * - S4 Memory: this struct, whose size does not depend on the number of ranks, and a list of those
+ *   that this rank has posted to or started.
  * - S5 SYNC_ENDED is 0, or 1 + the number of a rank that has ended; once set it stays. It ends the
  *   call in progress and each later one with -EPIPE. A rank that waits looks at the word of those
  * it waits for (sync_waits_for()), so that what one rank has found out reaches all that wait for
  * it.
+ * - S6 MPI_MODE_NOCHECK saves the message of a post, if both ends give it. If one end does, the
+ * call that finds out ends with -EPROTO: a start, which is no epoch then, and its poster's wait;
+ * or, if only the start had it, the wait. Numbers go on as if both had agreed.
  */
 #ifndef MPI_RMA_SYNC_H
 #define MPI_RMA_SYNC_H
@@ -31,17 +35,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SYNC_ROUNDS = 32, SYNC_WORDS = 4 };
+enum { SYNC_ROUNDS = 32, SYNC_WORDS = 4, SYNC_NUMBER_BITS = 20 };
 
 /* What other ranks change, one word by one atomic operation. */
 enum sync_word {
     SYNC_FENCE, /* a word for each round */
     SYNC_COMPLETED = SYNC_FENCE + SYNC_ROUNDS,
     SYNC_LOCK,
-    SYNC_MASTER, /* of the window's master only */
-    SYNC_ENDED,  /* set by the client (S5) */
+    SYNC_MASTER,    /* of the window's master only */
+    SYNC_ENDED,     /* set by the client (S5) */
+    SYNC_UNCHECKED, /* 1: there was a post with MPI_MODE_NOCHECK */
     SYNC_SHARED
 };
+
+/* What a completion of an epoch with MPI_MODE_NOCHECK adds to SYNC_COMPLETED beside 1. */
+#define SYNC_UNCHECKED_ONE (UINT64_C(1) << 48)
+
+/* What a rank tells another one, with a number of SYNC_NUMBER_BITS. */
+enum sync_note { SYNC_POST, SYNC_WANT, SYNC_REFUSED };
 
 /* What the client does for an instance. Those that return int give 0 or a negative errno: the call
  * ends with it. */
@@ -51,17 +62,29 @@ struct sync_ops {
     /* Adds, or stores `value` if the word is `compare`; sync_answer() brings what was there. */
     int (*fetch_add)(void *client, uint32_t rank, enum sync_word word, uint64_t value);
     int (*swap)(void *client, uint32_t rank, enum sync_word word, uint64_t compare, uint64_t value);
-    /* Puts this rank on another one's list: sync_posted() there. */
-    int (*append)(void *client, uint32_t rank);
+    /* Puts a note on another rank's list: sync_noted() there. A SYNC_POST is tried again while
+     * there is no room; others give -ENOBUFS. */
+    int (*append)(void *client, uint32_t rank, enum sync_note note, uint32_t number);
     /* Brings the words of a round of creation: sync_agree() there. */
     int (*send)(void *client, uint32_t rank, unsigned round, const uint64_t *words);
     /* Waits so many units of time, then calls sync_answer(). */
     void (*pause)(void *client, uint64_t units);
 };
 
-struct sync_credit {
+/* A rank that this one has posted to or started; counts are circular. */
+struct sync_partner {
     uint32_t rank;
-    uint32_t count; /* 0: the place is free */
+    bool known;      /* the place is used */
+    uint32_t starts; /* of that rank */
+    uint32_t come;   /* 1 + the number of the last post that has come; of one that was refused */
+    uint32_t refused;
+    uint32_t posts; /* to that rank */
+    uint32_t wants; /* 1 + the number of the post that it asks for */
+    /* of the exposure epoch */
+    const uint32_t *exposed_to;
+    uint32_t exposed_count;
+    bool exposed_unchecked;
+    uint32_t dropped; /* `posts` at the last exposure that it was refused */
 };
 
 struct sync_agreement {
@@ -85,11 +108,19 @@ struct sync {
     struct sync_agreement *agreement;
     uint32_t came; /* rounds whose words have come, a bit each */
     uint64_t agreed[SYNC_WORDS];
-    /* posts that no start has taken: a hash table, whose size is a power of two or 0 */
-    struct sync_credit *credits;
-    uint32_t credit_room, credit_used;
-    const uint32_t *group; /* of the start or wait in progress */
+    /* a hash table, whose size is a power of two or 0 */
+    struct sync_partner *partners;
+    uint32_t partner_room, partner_count;
+    const uint32_t *group; /* of the start in progress */
     uint32_t group_size, group_left;
+    /* of the exposure epoch */
+    const uint32_t *exposed_to;
+    uint32_t exposed_count;
+    bool exposed_unchecked;
+    uint32_t dropped;       /* of the group, that were refused */
+    bool unchecked;         /* with MPI_MODE_NOCHECK */
+    bool refused, wanted;   /* a note of that kind has come */
+    uint16_t without_check; /* completions with MPI_MODE_NOCHECK that waits have had */
 };
 
 /* sync_init() makes an instance of window `id`; -ENOMEM. `shared` is zero before others may change
@@ -113,7 +144,7 @@ bool sync_waits_for(const struct sync *s, uint32_t n, uint32_t *rank);
 /* ---- What has come ---- */
 
 void sync_answer(struct sync *s, uint64_t value);
-int sync_posted(struct sync *s, uint32_t rank); /* -ENOMEM */
+int sync_noted(struct sync *s, uint32_t rank, enum sync_note note, uint32_t number); /* -ENOMEM */
 void sync_agree(struct sync *s, unsigned round, const uint64_t *words);
 
 /* ---- Calls ---- */
@@ -124,15 +155,19 @@ void sync_agree(struct sync *s, unsigned round, const uint64_t *words);
 void sync_create(struct sync *s, const uint64_t *words);
 void sync_fence(struct sync *s);
 
-/* Groups are ranks, each once; that of sync_start(), sync_wait() and sync_test() is read until it
- * is over. The flag `check` is false with MPI_MODE_NOCHECK, at both ends. sync_wait() is over when
- * all of the group have completed once more; sync_test() says whether they have, and is a wait
+/* Groups are ranks, each once; that of sync_start() is read until it is over, that of sync_post()
+ * until the wait is. The flag `check` is false with MPI_MODE_NOCHECK. sync_wait() is over when all
+ * of the post's group have completed once more; sync_test() says whether they have, and is a wait
  * then. */
 void sync_post(struct sync *s, const uint32_t *group, uint32_t count, bool check);
 void sync_start(struct sync *s, const uint32_t *group, uint32_t count, bool check);
 void sync_complete(struct sync *s, const uint32_t *group, uint32_t count);
-void sync_wait(struct sync *s, const uint32_t *group, uint32_t count);
-bool sync_test(struct sync *s, const uint32_t *group, uint32_t count);
+void sync_wait(struct sync *s);
+bool sync_test(struct sync *s);
+
+/* sync_ask() asks one of a start's group that has not posted whether it has done so with
+ * MPI_MODE_NOCHECK: when that takes long, and its SYNC_UNCHECKED is set. */
+void sync_ask(struct sync *s, uint32_t rank);
 
 void sync_lock(struct sync *s, uint32_t target, bool exclusive);
 void sync_unlock(struct sync *s, uint32_t target, bool exclusive);

@@ -6,6 +6,9 @@
  * ended. Either ends the call (S5 in sync.h), and whoever waits for this rank sees it in its word.
  * A process that is stopped leaves the get under way, and is waited for.
  *
+ * The next word, SYNC_UNCHECKED, comes with it. Where it is set, a start asks the rank for its post
+ * (sync_ask()).
+ *
  * So a call that does not wait sends nothing, and one that waits as many messages as ranks that it
  * waits for, but at most AT_ONCE, ten times a second.
  */
@@ -22,8 +25,10 @@ struct look {
     struct look *next;
     struct window *window; /* NULL: it has been freed */
     uint32_t rank;
-    uint64_t word;
+    uint64_t words[2]; /* SYNC_ENDED, SYNC_UNCHECKED */
 };
+
+_Static_assert(SYNC_UNCHECKED == SYNC_ENDED + 1, "one get reads both");
 
 static struct look *looks; /* guarded by job.lock */
 
@@ -65,11 +70,14 @@ static bool over(struct look *l)
 {
     bool is;
     int rc = pw_rma_test(&l->request, &is);
+    if (is && l->window != NULL && rc == 0 && l->words[1] != 0) {
+        l->window->suspect = 1 + l->rank;
+    }
     if (is && l->window != NULL) {
         if (rc == -EPIPE || rc == -ESTALE) { /* -ESTALE: the process has closed what it had */
             ended(l->window, l->rank);
-        } else if (rc == 0 && l->word != 0 && l->word <= l->window->ranks->size) {
-            ended(l->window, (uint32_t)(l->word - 1));
+        } else if (rc == 0 && l->words[0] != 0 && l->words[0] <= l->window->ranks->size) {
+            ended(l->window, (uint32_t)(l->words[0] - 1));
         }
     }
     return is;
@@ -104,7 +112,7 @@ static void look_at(struct window *w, uint32_t rank)
     }
     l->window = w;
     l->rank = rank;
-    if (pw_rma_get(key, &l->word, sizeof(l->word), place_of_word(w, SYNC_ENDED), &l->request) !=
+    if (pw_rma_get(key, l->words, sizeof(l->words), place_of_word(w, SYNC_ENDED), &l->request) !=
         0) {
         free(l);
         return;
@@ -122,6 +130,21 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* Asks a rank that has posted with MPI_MODE_NOCHECK at some time for the post that a start misses.
+ */
+static void ask(struct window *w)
+{
+    pthread_mutex_lock(&job.lock);
+    uint32_t suspect = w->suspect;
+    w->suspect = 0;
+    pthread_mutex_unlock(&job.lock);
+    if (suspect != 0) {
+        pthread_mutex_lock(&job.notes_lock);
+        sync_ask(&w->sync, suspect - 1);
+        pthread_mutex_unlock(&job.notes_lock);
+    }
+}
+
 void watch_turn(struct window *w, const struct sync *s, struct watch *t)
 {
     if (++t->turns % TURNS != 0) {
@@ -132,7 +155,16 @@ void watch_turn(struct window *w, const struct sync *s, struct watch *t)
         t->ask_ms = now + ASK_MS;
         return;
     }
+    if (w->exposure.exposed_unchecked) { /* starters may ask for posts */
+        job_take_notes();
+        pthread_mutex_lock(&job.notes_lock);
+        sync_poll(&w->exposure);
+        pthread_mutex_unlock(&job.notes_lock);
+    }
     take(w, UINT32_MAX);
+    if (s == &w->sync && w->starting) {
+        ask(w);
+    }
     if (now < t->ask_ms) {
         return;
     }

@@ -19,7 +19,7 @@
  *   fence of all, so that no message for it is under way; never after one that failed.
  * - W3 All that a window's ranks decide together, its path above all, they agree upon over the
  *   communicator that it is made of, before any of them leaves the call.
- * - W4 Locks are taken in this order: window->acquire, window->lock, job's.
+ * - W4 Locks are taken in this order: window->acquire, window->lock, job.notes_lock, job.lock.
  */
 #ifndef MPI_RMA_WINDOW_H
 #define MPI_RMA_WINDOW_H
@@ -132,7 +132,7 @@ void kill_point(const char *label);
 
 /* ---- The process's part in all windows (job.c) ---- */
 
-enum { SLOTS = 8192, SLOT_MASK = SLOTS / 64 };
+enum { SLOT_BITS = 13, SLOTS = 1 << SLOT_BITS, SLOT_MASK = SLOTS / 64 };
 
 /* Why windows are the MPI's. The largest number of a window's ranks is told. */
 enum reason {
@@ -193,10 +193,11 @@ extern struct job {
     struct card card;
     struct slot *slots;
     struct pw_rma_region *control;
-    struct pw_notify *posts;
+    struct pw_notify *notes;
     struct window *_Atomic windows[SLOTS];
     uint64_t free_slots[SLOT_MASK];
     pthread_mutex_t lock;
+    pthread_mutex_t notes_lock; /* of `notes` and of the lists of all engines (pscw.c) */
 } job;
 
 /* job_ranks() gives the ranks of a communicator, after its processes have opened what they need:
@@ -227,8 +228,14 @@ struct watch {
     int64_t ask_ms;       /* when it asks again; 0: it has not begun */
 };
 
-/* Takes posts of any window to the lists of their starters. */
-void job_take_posts(void);
+/* The tag of a note (sync.h) to a window's slot. */
+static inline uint32_t note_tag(uint32_t slot, enum sync_note note)
+{
+    return slot | (uint32_t)note << SLOT_BITS;
+}
+
+/* Takes notes of any window to the lists of its engines. */
+void job_take_notes(void);
 
 /* ---- Windows ---- */
 
@@ -273,7 +280,8 @@ struct window {
     pthread_mutex_t acquire; /* held while a call of `sync` is in progress */
     struct sync sync;        /* fence, start, complete, locks */
     struct sync exposure;    /* post, wait, test: another thread may make these meanwhile */
-    bool starting;           /* `sync` goes through the list of posts, which job.lock guards */
+    bool starting;    /* `sync` goes through the list of posts, which job.notes_lock guards */
+    uint32_t suspect; /* 0, or 1 + a rank that has posted unchecked (watch.c); by job.lock */
     bool answered;
     uint64_t answer;     /* of the operation that `sync` has asked for */
     uint64_t pause;      /* turns that `sync` wants to wait for */
@@ -283,8 +291,8 @@ struct window {
     bool all_locked, all_checked;     /* all_checked: without MPI_MODE_NOCHECK */
     uint32_t *started, started_count; /* the group of the access epoch, NULL: there is none */
     bool exposed;
-    uint32_t *exposed_to, exposed_count; /* the group of the exposure epoch */
-    uint32_t locks;                      /* targets that are locked */
+    uint32_t *exposed_to; /* the group of the exposure epoch */
+    uint32_t locks;       /* targets that are locked */
     uint32_t exclusives;
     /* of the program's */
     MPI_Group group;

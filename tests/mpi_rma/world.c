@@ -88,9 +88,12 @@ static int swap(void *client, uint32_t rank, enum sync_word word, uint64_t compa
                                        .compare = compare});
 }
 
-static int append(void *client, uint32_t rank)
+static int append(void *client, uint32_t rank, enum sync_note note, uint32_t number)
 {
-    return send(client, (struct event){.to = rank, .kind = SENT_APPEND});
+    MUST(number < 1u << SYNC_NUMBER_BITS);
+    return send(
+        client,
+        (struct event){.to = rank, .kind = SENT_APPEND, .word = (uint8_t)note, .value = number});
 }
 
 static int send_words(void *client, uint32_t rank, unsigned round, const uint64_t *words)
@@ -145,7 +148,7 @@ static void come(struct world *w, const struct event *e)
         answer(w, e, old);
         break;
     case SENT_APPEND:
-        MUST(sync_posted(&n->s, e->from) == 0);
+        MUST(sync_noted(&n->s, e->from, (enum sync_note)e->word, (uint32_t)e->value) == 0);
         break;
     case SENT_WORDS:
         sync_agree(&n->s, e->word, e->words);
@@ -189,6 +192,15 @@ void world_run(struct world *w, bool (*next)(struct world *w, uint32_t rank))
         turn(w, e.to);
     }
     MUST(w->done == w->size);
+}
+
+void world_deliver(struct world *w)
+{
+    while (w->events > 0) {
+        struct event e = pop(w);
+        w->now = e.time;
+        come(w, &e);
+    }
 }
 
 /* ---- Worlds ---- */

@@ -63,6 +63,9 @@ void world_close(struct world *w);
 
 uint64_t world_random(struct world *w, uint64_t bound);
 
+/* Brings all that is under way, and what that causes, to its ranks, whose calls are the test's. */
+void world_deliver(struct world *w);
+
 /* Forgets what was sent, and begins at time 0. */
 void world_count_anew(struct world *w);
 uint64_t world_sent(const struct world *w);

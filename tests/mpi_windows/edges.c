@@ -139,6 +139,58 @@ static void part_replace(void)
 
 /* ---- Mistakes ---- */
 
+/* One epoch in a ring. Each call gives MPI_SUCCESS or, if it must, MPI_ERR_RMA_SYNC. */
+static void ring_epoch(MPI_Win win, const int *memory, int post, int start, const int *wrong)
+{
+    static int value;
+    int of_next[] = {next()}, of_before[] = {before()}, flag = 0, gave[4] = {0};
+    MPI_Group all, to, from;
+    MPI_Win_get_group(win, &all);
+    MPI_Group_incl(all, 1, of_next, &to);
+    MPI_Group_incl(all, 1, of_before, &from);
+    value++;
+    gave[0] = class_of(MPI_Win_post(from, post, win));
+    if (start != 0) {
+        MPI_Barrier(MPI_COMM_WORLD); /* that it was posted is known otherwise */
+    }
+    gave[1] = class_of(MPI_Win_start(to, start, win));
+    if (gave[1] == MPI_SUCCESS) {
+        MPI_Put(&value, 1, MPI_INT, next(), 0, 1, MPI_INT, win);
+        gave[2] = class_of(MPI_Win_complete(win));
+    }
+    if (value % 2 == 0) {
+        gave[3] = class_of(MPI_Win_wait(win));
+    }
+    while (value % 2 != 0 && !flag && gave[3] == MPI_SUCCESS) {
+        gave[3] = class_of(MPI_Win_test(win, &flag));
+    }
+    for (int i = 0; i < 4; i++) {
+        BAD(gave[i] != wrong[i], "call %d with %d and %d gave class %d", i, post, start, gave[i]);
+    }
+    BAD(gave[1] == MPI_SUCCESS && memory[0] != value, "%d, not %d", memory[0], value);
+    MPI_Group_free(&all);
+    MPI_Group_free(&to);
+    MPI_Group_free(&from);
+}
+
+/* MPI_MODE_NOCHECK at one end is an error, and the next epochs are as they should be. */
+static void part_nocheck(void)
+{
+    static const int right[4], by_post[] = {0, MPI_ERR_RMA_SYNC, 0, MPI_ERR_RMA_SYNC},
+                               by_start[] = {0, 0, 0, MPI_ERR_RMA_SYNC};
+    int *memory;
+    MPI_Win win = make((void **)&memory, 4 * sizeof(int), sizeof(int), MPI_INFO_NULL);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 5; i++) {
+        ring_epoch(win, memory, MPI_MODE_NOCHECK, MPI_MODE_NOCHECK, right);
+        ring_epoch(win, memory, MPI_MODE_NOCHECK, 0, by_post);
+        ring_epoch(win, memory, 0, 0, right);
+        ring_epoch(win, memory, 0, MPI_MODE_NOCHECK, by_start);
+        ring_epoch(win, memory, 0, 0, right);
+    }
+    MPI_Win_free(&win);
+}
+
 static void part_errors(void)
 {
     int *memory, one = 1, got;
@@ -360,10 +412,11 @@ static void part_left_open(void)
 }
 
 static const struct part parts[] = {
-    {"proc_null", part_proc_null},   {"empty", part_empty},     {"bottom", part_bottom},
-    {"units", part_units},           {"replace", part_replace}, {"errors", part_errors},
-    {"attributes", part_attributes}, {"many", part_many},       {"comms", part_comms},
-    {"threads", part_threads},       {"mpi", part_mpi},         {"left_open", part_left_open},
+    {"proc_null", part_proc_null}, {"empty", part_empty},           {"bottom", part_bottom},
+    {"nocheck", part_nocheck},     {"units", part_units},           {"replace", part_replace},
+    {"errors", part_errors},       {"attributes", part_attributes}, {"many", part_many},
+    {"comms", part_comms},         {"threads", part_threads},       {"mpi", part_mpi},
+    {"left_open", part_left_open},
 };
 
 int main(int argc, char **argv)

@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,12 +225,13 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_group(MPI_COMM_WORLD, &all);
-    if (rank == 0) {
-        at_pass = atoi(colon + 1);
-        *colon = '\0';
-        label = argv[3];
-    }
+    at_pass = atoi(colon + 1);
+    *colon = '\0';
+    /* what others pass while windows are made the MPI would wait for behind them */
+    bool makes = strcmp(argv[3], "mpi-creates") == 0 || strcmp(argv[3], "mpi-words") == 0;
+    label = rank == 0 && makes ? argv[3] : "";
     int rc = make(), which = 0;
+    label = rank == 0 ? argv[3] : "";
     for (int i = 0; i < ROUNDS * WINDOWS && rc == 0; i++) {
         which = i % WINDOWS;
         rc = one_round(windows[which], i / WINDOWS, &what);
