@@ -3,8 +3,8 @@
  * bench_raw: answers by handlers on a veth pair beside a UDP socket that spins, the kernel's ICMP
  * and a bare AF_XDP socket, in interleaved rounds.
  *
- *      bench_raw latency|rate [--rounds N] [--size BYTES] [--pings N] [--ms N]
- *                             [--pinwheel PATH] [--images DIR]
+ *      bench_raw latency|rate|dns [--rounds N] [--size BYTES] [--pings N] [--ms N]
+ *                                 [--pinwheel PATH] [--images DIR]
  *
  * It needs the right to make network namespaces, CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW.
  */
@@ -48,7 +48,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(const double *values, unsigned n)
+double median(const double *values, unsigned n)
 {
     double copy[ROUNDS];
     memcpy(copy, values, n * sizeof(*copy));
@@ -117,7 +117,7 @@ static const char *beside(const char *program, const char *path)
 
 static int usage(void)
 {
-    fprintf(stderr, "bench_raw latency|rate [--rounds N] [--size BYTES] [--pings N] [--ms N] "
+    fprintf(stderr, "bench_raw latency|rate|dns [--rounds N] [--size BYTES] [--pings N] [--ms N] "
                     "[--pinwheel PATH] [--images DIR]\n");
     return 2;
 }
@@ -128,7 +128,8 @@ int main(int argc, char **argv)
     const char *images = beside(argv[0], "../tests/raw");
     unsigned rounds = 15, size = 16, pings = 1000, ms = 100;
     if (argc < 2 || argc % 2 != 0 ||
-        (strcmp(argv[1], "latency") != 0 && strcmp(argv[1], "rate") != 0)) {
+        (strcmp(argv[1], "latency") != 0 && strcmp(argv[1], "rate") != 0 &&
+         strcmp(argv[1], "dns") != 0)) {
         return usage();
     }
     for (int i = 2; i < argc; i += 2) {
@@ -148,6 +149,9 @@ int main(int argc, char **argv)
         } else {
             return usage();
         }
+    }
+    if (strcmp(argv[1], "dns") == 0) {
+        return dns_run(images, rounds, ms);
     }
     bool rate = strcmp(argv[1], "rate") == 0;
     int status = stage_open() != 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of bench_raw: namespaces and servers, clients, the bare echo. */
+/* The parts of bench_raw: namespaces and servers, clients, the bare echo, the DNS cache. */
 #ifndef BENCH_RAW_H
 #define BENCH_RAW_H
 
@@ -30,6 +30,12 @@ int stage_start(struct subject *s, const char *pinwheel, const char *images);
 void stage_resume(const struct subject *s);
 void stage_pause(const struct subject *s);
 void stage_close(struct subject *subjects, unsigned count);
+
+/* main.c */
+double median(const double *values, unsigned n);
+
+/* dns.c: the DNS cache beside its server; an exit status */
+int dns_run(const char *images, unsigned rounds, unsigned milliseconds);
 
 /* client.c. -1: no answer. */
 int client_open(struct subject *s);

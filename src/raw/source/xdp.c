@@ -9,6 +9,7 @@
  * that would take ARP or ssh from it are refused, unless the user says yes.
  */
 #include "raw/source/bpf.h"
+#include "raw/source/checksum.h"
 #include "raw/source/guard.h"
 #include "raw/source/iface.h"
 #include "raw/source/xsk.h"
@@ -133,6 +134,7 @@ static void xdp_done(struct raw_source *s, const struct raw_frame *frame, enum r
         }
         x->counts.send_full++;
     } else if (fate == RAW_PASS) {
+        (void)raw_checksum_finish(frame->bytes, frame->length);
         bool passed =
             x->native && raw_bpf_inject(x->passing, x->ifindex, frame->bytes, frame->length) >= 0;
         *(passed ? &x->counts.passed : &x->counts.pass_failed) += 1;
