@@ -15,8 +15,13 @@
  * - C3 Of an event queue one thread at a time takes events (`polled`), those for others, too;
  * others who need one sleep on `changed`, and are woken after each event.
  * - C4 A peer without keys is freed when its counters stand at `issued`: no event names it then.
- * - C5 `lent` is set after `issued` was raised, and cleared before a flush reads `issued`: if it is
- *   clear, no buffer of an operation begun earlier is in use.
+ * - C5 `lent` is 0, or the number of a message that has lent its buffer. A flush takes back what it
+ *   has found there when all messages that it waits for are over, unless another one has taken its
+ *   place: if it is 0, no buffer of an operation begun earlier is in use.
+ * - C7 Successes do not tell which messages are over: a later one of another thread may stand for
+ * an earlier one. A flush ends when the successes have reached `issued` and `issued` has not moved
+ *   since: then none was under way. If it moves, other threads begin no message of this counter
+ *   until the flush is over (`draining`); but for probes, which one who waits sends.
  * - C6 The queue of notices has flow control: a message whose notice finds no room is refused, and
  *   its origin told. So each notified message that was not refused has one notice at its target.
  */
@@ -63,8 +68,9 @@ struct queue {
 
 struct counter {
     _Alignas(64) _Atomic uint64_t issued;
-    _Atomic uint64_t over; /* successes when somebody looked last */
-    atomic_bool lent;      /* an operation since the last flush has lent its buffer */
+    _Atomic uint64_t over;     /* successes when somebody looked last */
+    _Atomic uint64_t lent;     /* C5 */
+    _Atomic uint32_t draining; /* flushes that keep new messages away (C7) */
     ptl_handle_ct_t ct;
     /* all of this process's memory: events for failures only, and for each request's message */
     ptl_handle_md_t quiet, telling;
@@ -344,7 +350,9 @@ struct operation {
     struct request *request;
     void *user_ptr;
     ptl_handle_md_t md;
-    bool tells; /* `md` is the telling one */
+    bool tells;      /* `md` is the telling one */
+    bool passes;     /* a flush does not keep it away (C7) */
+    uint64_t number; /* of its last message in the counter */
 };
 
 /* operation_check() checks key, range and access; operation_begin() begins the operation,

@@ -112,6 +112,7 @@ void probe_begin(struct probe *p)
 {
     struct operation o;
     operation_begin(&o, &p->key, (struct pw_rma_request *)&p->request);
+    o.passes = true; /* who waits sends it, perhaps in a flush */
     if (operation_message(&o) == 0) {
         operation_sent(
             &o, PtlPut(o.md, 0, 0, PTL_ACK_REQ, p->key.is.id, p->key.is.pt, 0, 0, o.user_ptr, 0),

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How operations begin and end: counting, failures, requests, flushes. C1 to C5 are in inside.h.
+ * How operations begin and end: counting, failures, requests, flushes. C1 to C7 are in inside.h.
  *
  *      begin ──► issued + 1 ──► Portals ──► ack or reply ──┬──► success + 1
  *                                                          └──► failure + 1, and an event
  *      who takes the event      notes the error, then success + 1, failure - 1
  *      event of a request       parts - 1
- *      flush                    waits until success = issued; on mapped memory, a fence
+ *      flush                    waits until success = issued, which does not move; on mapped
+ *                               memory, a fence
  *
  * What Portals refuses at once counts as a message that has failed.
  */
 #include "inside.h"
+
+#include <sched.h>
 
 static int errno_of_failure(ptl_ni_fail_t fail)
 {
@@ -178,7 +181,11 @@ int operation_check(const struct pw_rma_key *key, const void *local, size_t leng
 void operation_begin(struct operation *o, struct pw_rma_key *key, struct pw_rma_request *request)
 {
     struct request *r = (struct request *)request;
-    *o = (struct operation){key, r, key->peer, key->counter->quiet, r != NULL};
+    *o = (struct operation){.key = key,
+                            .request = r,
+                            .user_ptr = key->peer,
+                            .md = key->counter->quiet,
+                            .tells = r != NULL};
     if (r != NULL) {
         r->rail = key->rail;
         r->counter = key->counter;
@@ -215,11 +222,28 @@ static void not_sent(struct operation *o)
     }
 }
 
+/* Waits until no flush of the counter keeps new messages away (C7), and helps it to end. */
+static int wait_for_flushes(struct rail *rail, struct counter *c)
+{
+    int rc = 0;
+    while (rc == 0 && atomic_load(&c->draining) != 0) {
+        rc = counter_wait(rail, c, atomic_load(&c->issued));
+        sched_yield();
+    }
+    return rc;
+}
+
 int operation_message(struct operation *o)
 {
     struct rail *rail = o->key->rail;
     struct counter *c = o->key->counter;
     int rc = 0;
+    if (atomic_load_explicit(&c->draining, memory_order_relaxed) != 0 && !o->passes) {
+        rc = wait_for_flushes(rail, c);
+        if (rc != 0) {
+            return rc;
+        }
+    }
     if (o->request != NULL) {
         atomic_fetch_add(&o->request->parts, 1);
     }
@@ -227,6 +251,7 @@ int operation_message(struct operation *o)
         rc = room_to_tell(rail);
     }
     uint64_t n = atomic_fetch_add(&c->issued, 1) + 1;
+    o->number = n;
     KILL_POINT("rma-counted");
     if (rc == 0 && n > IN_FLIGHT &&
         n - IN_FLIGHT > atomic_load_explicit(&c->over, memory_order_relaxed)) {
@@ -248,7 +273,7 @@ void operation_sent(struct operation *o, int ptl_code, bool lends)
         error_note(o->request, o->key->peer, code);
         not_sent(o);
     } else if (lends) {
-        atomic_store(&o->key->counter->lent, true);
+        atomic_store_explicit(&o->key->counter->lent, o->number, memory_order_release);
     }
 }
 
@@ -299,13 +324,33 @@ int pw_rma_wait(struct pw_rma_request *request)
 
 /* ---- Flushes ---- */
 
+/* Waits until all messages of a counter are over, and says whether there was a moment at which none
+ * was under way (C7). */
+static int counter_reach(struct rail *rail, struct counter *c, bool *none)
+{
+    uint64_t n = atomic_load(&c->issued);
+    int rc = counter_wait(rail, c, n);
+    *none = rc != 0 || atomic_load(&c->issued) == n;
+    return rc;
+}
+
 static int counter_flush(struct rail *rail, struct counter *c)
 {
-    if (atomic_load(&c->lent)) {
-        atomic_store(&c->lent, false);
-    }
+    uint64_t lent = atomic_load(&c->lent);
+    bool none;
     KILL_POINT("rma-flush");
-    return counter_wait(rail, c, atomic_load(&c->issued));
+    int rc = counter_reach(rail, c, &none);
+    if (!none) {
+        atomic_fetch_add(&c->draining, 1);
+        while (!none) {
+            rc = counter_reach(rail, c, &none);
+        }
+        atomic_fetch_sub(&c->draining, 1);
+    }
+    if (rc == 0 && lent != 0) {
+        atomic_compare_exchange_strong(&c->lent, &lent, 0);
+    }
+    return rc;
 }
 
 int pw_rma_flush(struct pw_rma_peer *peer)
@@ -344,7 +389,7 @@ int pw_rma_flush_all(struct pw_rma *rma)
 /* Waits for the operations of a counter that have lent their buffers, and others with them. */
 static void counter_flush_local(struct rail *rail, struct counter *c)
 {
-    if (atomic_load(&c->lent)) {
+    if (atomic_load(&c->lent) != 0) {
         counter_flush(rail, c);
     }
 }

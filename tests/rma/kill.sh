@@ -17,7 +17,7 @@ lines() {
 for pass in "$@"; do
     for label in $labels; do
         status=0
-        out=$("$pinwheel" run -n 3 --keep-going --timeout 60 "$program" "$mode" "$label:$pass" 2>&1) ||
+        out=$("$pinwheel" run -n 3 --keep-going --timeout 600 "$program" "$mode" "$label:$pass" 2>&1) ||
             status=$?
         case $mode in
         kill) [ "$status" = 137 ] && [ "$(lines 'the victim is gone')" = 2 ] && continue ;;
