@@ -116,7 +116,13 @@ struct fabric_rx {
     bool in_order; /* the fabric itself keeps what it writes of the message behind those */
     bool tells;    /* of virtual time: its handlers have ended, and the NIC waits to tell of it */
     bool overrun;  /* of virtual time: packets from byte `lost` on found no buffer */
+    /* Of virtual time: packets come in any order but for the first. Then `held`, `taken` and `lost`
+     * count bytes in the order in which they come, and so does the offset of rx_packet(), whose
+     * bytes lie at `at` of the message; it gets one packet at a time. */
+    bool scattered;
+    uint32_t wire; /* bytes of these packets but the last */
     uint64_t lost;
+    uint64_t at;
     uint64_t number; /* increases from one message of the channel to the next */
 
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;

@@ -89,17 +89,15 @@ static bool step_header(struct rx_machine *m)
     return true;
 }
 
-/* Copies bytes to where the NIC wants them. */
-static void place(struct rx_machine *m, const uint8_t *data, uint64_t n)
+void rx_machine_place(struct rx_machine *m, uint64_t at, const uint8_t *data, uint64_t n)
 {
     const struct fabric_rx *rx = m->rx;
-    if (m->status != FABRIC_OK || rx->sink != RX_DEPOSIT || m->moved >= rx->room) {
+    if (m->status != FABRIC_OK || rx->sink != RX_DEPOSIT || at >= rx->room) {
         return;
     }
-    uint64_t fit = rx->room - m->moved < n ? rx->room - m->moved : n;
-    int rc = rx->vector != NULL
-                 ? vector_scatter(rx->vector, &m->cursor, rx->skip + m->moved, data, fit)
-                 : nic_copy((void *)((uintptr_t)rx->base + m->moved), data, fit);
+    uint64_t fit = rx->room - at < n ? rx->room - at : n;
+    int rc = rx->vector != NULL ? vector_scatter(rx->vector, &m->cursor, rx->skip + at, data, fit)
+                                : nic_copy((void *)((uintptr_t)rx->base + at), data, fit);
     if (rc != 0) {
         m->status = FABRIC_SEGV;
     }
@@ -133,7 +131,7 @@ static bool move_span(struct rx_machine *m, bool suspended, bool *moved)
         kept = step == RX_KEPT;
         here.bytes = m->waiting ? m->rx->taken : here.bytes;
     } else {
-        place(m, here.data, here.bytes);
+        rx_machine_place(m, m->moved, here.data, here.bytes);
     }
     if (here.bytes != 0) {
         pass(m, here.bytes, kept);

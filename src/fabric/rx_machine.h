@@ -100,6 +100,10 @@ bool rx_machine_go_on(struct rx_machine *m);
 bool rx_machine_cut(struct rx_machine *m);
 void rx_machine_sever(struct rx_machine *m);
 
+/* rx_machine_place() copies bytes of the message, from byte `at` on, to where the NIC wants them; a
+ * source that does so itself gives the machine spans without data. */
+void rx_machine_place(struct rx_machine *m, uint64_t at, const uint8_t *data, uint64_t n);
+
 /* Whether the NIC keeps packets of the message. */
 static inline bool rx_machine_keeps(const struct rx_machine *m)
 {

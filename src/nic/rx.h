@@ -46,7 +46,11 @@ struct handler_run {
     int64_t begun; /* with nic->sched: when it was made ready */
     uint64_t kept, dropped;
     uint64_t emitted; /* payload bytes that handlers have been called for */
-    size_t filled;    /* bytes in `bounce` */
+    /* of packets that come in any order: where the one in progress lies, behind the user header;
+     * those of which a part is there (pieces.c) */
+    uint64_t place;
+    struct list pieces;
+    size_t filled; /* bytes in `bounce` */
     /* bytes taken of the wire packet in progress, and of the packets taken with it */
     size_t consumed;
     uint64_t length;      /* of the message; of a swap, its operand included */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes to a simulated NIC: packets that are ready after matching, messages as a source of the
- * receive machine, and the DMA engine that writes to host memory.
+ * What comes to a simulated NIC: messages as a source of the receive machine, and the DMA engine
+ * that writes to host memory. Packets come by packets.c.
  */
 #include "fabric/sim/receive.h"
 
 #include "fabric/sim/dma.h"
-#include "fabric/sim/lead.h"
 #include "fabric/sim/note.h"
+#include "fabric/sim/packets.h"
 #include "fabric/sim/send.h"
 
 #include <stdlib.h>
@@ -20,8 +20,6 @@ struct transfer {
     struct arrival *arrival;
     uint64_t bytes;
 };
-
-static bool take(struct sim_channel *c);
 
 /* ---- packet buffers ---- */
 
@@ -37,8 +35,11 @@ static uint64_t done_with(const struct arrival *a)
     }
     uint64_t held = a->m.rx->held, moved = a->m.moved < held ? a->m.moved : held;
     uint64_t done = a->deposits && a->m.rx->sink == RX_DEPOSIT ? a->deposited : moved;
-    uint64_t n = done < a->length ? done / a->m.source->packet_size : a->packets;
-    return n < a->packets ? n : a->packets;
+    uint64_t n = done < a->length ? a->freed : a->packets;
+    while (n < a->packets && a->part[n].end <= done) {
+        n++;
+    }
+    return n;
 }
 
 static void free_buffers(struct arrival *a)
@@ -48,25 +49,6 @@ static void free_buffers(struct arrival *a)
         a->peer->fabric->buffers -= done - a->freed;
         a->freed = done;
     }
-}
-
-/* A packet takes a buffer, unless the NIC discards it. If there is none its bytes are there all the
- * same, since only handlers lose it, and whether the message has some may not be known yet. */
-static void take_buffer(struct arrival *a, uint64_t offset)
-{
-    struct sim_fabric *f = a->peer->fabric;
-    bool discards = a->begun && a->m.phase != RX_HEADER && a->m.rx->sink == RX_DISCARD;
-    if (a->overrun || discards) {
-        return;
-    }
-    if (f->buffers >= sim_machine(f->clock)->buffers) {
-        a->overrun = true;
-        a->lost = offset;
-        return;
-    }
-    a->packets++;
-    f->buffers++;
-    f->buffers_most = f->buffers > f->buffers_most ? f->buffers : f->buffers_most;
 }
 
 /* Frees a message that is over; the transfers that are under way still name it. */
@@ -91,7 +73,7 @@ static void transferred(void *transfer)
         return;
     }
     a->deposited += t.bytes;
-    take(a->channel);
+    sim_take(a->channel);
 }
 
 /* The engine is taken for as long as the bytes take it; the transfer itself runs with the arrival,
@@ -126,19 +108,32 @@ static uint64_t fitting(const struct arrival *a, uint64_t n)
     return n < a->m.rx->room ? n : a->m.rx->room;
 }
 
+/* The engine takes packets together that are there and follow each other in the message; returns
+ * their bytes. */
+static uint64_t row(struct arrival *a)
+{
+    const struct sim_part *first = &a->part[a->engine], *p = first;
+    do {
+        p++;
+    } while (p < a->part + a->counted && p->offset == p[-1].offset + p[-1].bytes);
+    a->engine = (uint32_t)(p - a->part);
+    return p[-1].offset + p[-1].bytes - first->offset;
+}
+
 /* Has the engine write what has arrived; the end of a message that writes to host memory comes with
  * the last of it, that of another one with a transfer that tells of it. What handlers have written
  * is theirs to tell. */
 static void deposit(struct arrival *a)
 {
     bool writes = a->m.rx->sink == RX_DEPOSIT;
-    if (writes && a->arrived > a->issued) {
-        uint64_t from = a->issued, bytes = fitting(a, a->arrived) - fitting(a, from);
-        a->issued = a->arrived;
+    while (writes && a->engine < a->counted) {
+        uint64_t from = a->part[a->engine].offset, n = row(a);
+        uint64_t bytes = fitting(a, from + n) - fitting(a, from);
+        a->issued += n;
         if (bytes != 0) {
-            issue(a, bytes, a->arrived - from);
+            issue(a, bytes, n);
         } else {
-            a->deposited += a->arrived - from;
+            a->deposited += n;
         }
     }
     a->handled |= a->m.rx->sink == RX_PACKETS;
@@ -149,16 +144,42 @@ static void deposit(struct arrival *a)
     }
 }
 
+/* The next n bytes at most, which lie in one packet. The machine takes them for those that follow
+ * the bytes before: so a handler is told where they are, and what is to be deposited is done here.
+ */
+static struct rx_span part_here(struct arrival *a, bool packets, uint64_t n)
+{
+    struct rx_machine *m = &a->m;
+    while (a->at < a->counted && a->part[a->at].end <= m->moved) {
+        a->at++;
+    }
+    if (n == 0 || a->at == a->counted) {
+        return (struct rx_span){NULL, 0};
+    }
+    const struct sim_part *p = &a->part[a->at];
+    uint64_t left = p->end - m->moved, at = p->offset + p->bytes - left;
+    n = n < left ? n : left;
+    m->rx->at = at;
+    if (packets) {
+        return (struct rx_span){a->payload + at, n};
+    }
+    rx_machine_place(m, at, a->payload + at, n);
+    return (struct rx_span){NULL, n};
+}
+
 static struct rx_span sim_here(struct rx_machine *m, bool packets)
 {
     struct arrival *a = arrival_of(m);
     bool deposits = a->deposits && m->rx->sink == RX_DEPOSIT;
     uint64_t n = (deposits ? a->deposited : a->arrived) - m->moved;
-    if (packets && n < a->length - m->moved) {
-        n -= n % m->source->packet_size;
-    }
     if (m->status != FABRIC_OK && a->arrived == m->moved) {
         return (struct rx_span){NULL, a->length - m->moved};
+    }
+    if (m->rx->scattered && (packets || a->displaced)) {
+        return part_here(a, packets, n);
+    }
+    if (packets && n < a->length - m->moved) {
+        n -= n % m->source->packet_size;
     }
     return (struct rx_span){n != 0 ? a->payload + m->moved : NULL, n};
 }
@@ -245,6 +266,8 @@ static void begin(struct arrival *a)
     a->m = (struct rx_machine){.source = &p->source, .status = a->m.status, .rx = rx};
     a->begun = c->lent = true;
     rx->number = c->number++;
+    rx->scattered = p->fabric->clock->segment->scattered != 0;
+    rx->wire = a->size;
     rx->last = rx->tells = rx->overrun = false;
     rx->length = a->length;
     memcpy(rx->header, a->header, FABRIC_HEADER);
@@ -282,7 +305,7 @@ static bool go_on(struct arrival *a, bool first, bool in_order, bool *moved)
         *moved = true;
     }
     a->m.rx->overrun = a->overrun;
-    a->m.rx->lost = a->lost;
+    a->m.rx->lost = a->lost != 0 ? a->part[a->lost - 1].end : 0;
     if (a->deposits) {
         deposit(a);
     }
@@ -301,12 +324,14 @@ static bool go_on(struct arrival *a, bool first, bool in_order, bool *moved)
     return over;
 }
 
-/* Goes on with the messages of a channel, as far as they have arrived. */
-static bool take(struct sim_channel *c)
+bool sim_take(struct sim_channel *c)
 {
     bool moved = false, in_order = true;
     for (struct list *l = c->arrivals.next; l != &c->arrivals;) {
         struct arrival *a = container_of(l, struct arrival, link);
+        if (!a->begun && (!a->headed || a->number != c->number)) {
+            break; /* its header, or a message before it, is still to come */
+        }
         bool over = go_on(a, l == c->arrivals.next, in_order, &moved);
         bool matched = !over && a->m.rx->matched;
         if (over) {
@@ -331,115 +356,14 @@ bool sim_advance(struct sim_fabric *f)
     for (struct list *l = f->peers.next, *next; l != &f->peers; l = next) {
         struct sim_peer *p = container_of(l, struct sim_peer, link);
         next = l->next;
-        moved |= take(&p->channel[FABRIC_RESPONSE]);
-        moved |= take(&p->channel[FABRIC_ASK]);
-        moved |= take(&p->channel[FABRIC_REQUEST]);
+        moved |= sim_take(&p->channel[FABRIC_RESPONSE]);
+        moved |= sim_take(&p->channel[FABRIC_ASK]);
+        moved |= sim_take(&p->channel[FABRIC_REQUEST]);
         if (p->refused) {
             sim_end_peer(p); /* a handler of a message of it was suspended before */
         }
     }
     return moved;
-}
-
-/* ---- packets ---- */
-
-/* A packet that has arrived, until it is ready. */
-struct held {
-    struct sim_fabric *fabric;
-    struct sim_packet packet;
-};
-
-static struct arrival *find_arrival(struct sim_channel *c, uint64_t message)
-{
-    for (struct list *l = c->arrivals.prev; l != &c->arrivals; l = l->prev) {
-        struct arrival *a = container_of(l, struct arrival, link);
-        if (a->message == message) {
-            return a;
-        }
-    }
-    return NULL;
-}
-
-static struct arrival *new_arrival(struct sim_peer *p, const struct sim_packet *packet)
-{
-    struct arrival *a = calloc(1, sizeof(*a));
-    uint8_t *payload = aligned_alloc(64, (packet->total | 63) + 1);
-    if (a == NULL || payload == NULL) {
-        free(a);
-        free(payload);
-        return NULL;
-    }
-    a->peer = p;
-    a->channel = &p->channel[packet->class];
-    a->message = packet->message;
-    a->length = packet->total;
-    a->payload = payload;
-    memcpy(a->header, packet->header, FABRIC_HEADER);
-    list_push_back(&a->channel->arrivals, &a->link);
-    return a;
-}
-
-/* A packet is ready: its bytes may be looked at. */
-static void ready(void *held)
-{
-    struct held *h = held;
-    struct sim_fabric *f = h->fabric;
-    const struct sim_packet *packet = &h->packet;
-    bool refused = packet->kind == SIM_REFUSED;
-    struct sim_peer *p = refused ? sim_peer_known(f, packet->from, packet->from_life)
-                                 : sim_peer_at(f, packet->from, packet->from_life);
-    if (p != NULL && refused) {
-        sim_end_peer(p);
-    } else if (p != NULL) {
-        struct sim_channel *c = &p->channel[packet->class];
-        struct arrival *a =
-            packet->offset == 0 ? new_arrival(p, packet) : find_arrival(c, packet->message);
-        if (a != NULL) {
-            memcpy(a->payload + packet->offset, packet->data, packet->bytes);
-            a->arrived = packet->offset + packet->bytes;
-            take_buffer(a, packet->offset);
-            a->m.status =
-                packet->status != FABRIC_OK ? (enum fabric_status)packet->status : a->m.status;
-            take(c);
-        }
-    }
-    free(h);
-}
-
-/* When the last byte of a packet is behind the receiving side of a NIC, which takes one message
- * after the other as the LogGOPS model has it: g, and G for each byte after the first. */
-static uint64_t through_port(struct sim_fabric *f, const struct sim_packet *p)
-{
-    const struct sim_machine *m = sim_machine(f->clock);
-    struct sim_taking *t = &f->taking[p->from * FABRIC_CLASSES + p->class];
-    uint64_t tail = sim_bytes_ps(p->bytes != 0 ? p->bytes - 1 : 0, m->byte);
-    if (!t->any || t->message != p->message) {
-        uint64_t first = p->time - tail;
-        *t = (struct sim_taking){true, p->message,
-                                 first > f->ingress_free ? first : f->ingress_free};
-        f->ingress_free = t->begin + m->g + sim_bytes_ps(p->total != 0 ? p->total - 1 : 0, m->byte);
-    }
-    uint64_t at = t->begin + sim_bytes_ps(p->offset, m->byte) + tail;
-    return at > p->time ? at : p->time;
-}
-
-/* No packet is ready before those that its sender sent before it. */
-void sim_take_packet(void *fabric, const struct sim_packet *p)
-{
-    struct sim_fabric *f = fabric;
-    const struct sim_machine *m = sim_machine(f->clock);
-    struct held *h = malloc(sizeof(*h));
-    if (h != NULL) {
-        uint64_t *last = &f->ready[p->from * FABRIC_CLASSES + p->class];
-        uint64_t at =
-            (m->loggops != 0 ? through_port(f, p) : p->time) + (p->offset == 0 ? m->match : m->cam);
-        *last = at > *last ? at : *last;
-        note_packet_in(f, p, *last);
-        lead_comes(f, p);
-        h->fabric = f;
-        memcpy(&h->packet, p, offsetof(struct sim_packet, data) + p->bytes);
-        sim_clock_at(f->clock, *last, ready, h, true);
-    }
 }
 
 /* ---- peers ---- */
@@ -450,8 +374,10 @@ void sim_begin_source(struct sim_fabric *f, struct sim_peer *p)
     f->up.rx_header = sim_header;
     p->source = (struct rx_source){&sim_source, &f->up, NULL, f->setup.packet_size};
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct sim_flow *flow = sim_flow_of(f, p->rank, (enum fabric_class)c);
         list_init(&p->channel[c].arrivals);
         p->channel[c].class = (enum fabric_class)c;
+        p->channel[c].number = flow->life == p->life ? flow->number : 0;
     }
 }
 
@@ -460,6 +386,7 @@ static bool cut(struct sim_channel *c)
 {
     while (!list_empty(&c->arrivals)) {
         struct arrival *a = LIST_FIRST(struct arrival, &c->arrivals, link);
+        c->number = a->number < c->number ? c->number : a->number + 1; /* the rest is too late */
         current = a;
         if (!a->begun) {
             list_remove(&a->link);
@@ -483,6 +410,9 @@ void sim_end_peer(struct sim_peer *p)
         }
     }
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct sim_flow *flow = sim_flow_of(f, p->rank, (enum fabric_class)c);
+        flow->number = p->channel[c].number;
+        flow->life = p->life;
         p->source.up->rx_free(p->source.np, p->channel[c].rx);
     }
     p->source.up->peer_down(f->setup.nic, p->source.np);

@@ -5,9 +5,9 @@
 
 #include "fabric/sim/sim.h"
 
-/* sim_take_packet() takes a packet that the coordinator brings to a struct sim_fabric. */
-void sim_take_packet(void *fabric, const struct sim_packet *p);
-/* sim_advance() goes on with messages that wait; true if anything moved. */
+/* sim_take() goes on with the messages of a channel, as far as they have arrived, sim_advance()
+ * with all that wait; true if anything moved. */
+bool sim_take(struct sim_channel *c);
 bool sim_advance(struct sim_fabric *f);
 /* sim_begin_source() makes a new peer a source of messages; sim_end_peer() ends one that has no NIC
  * any more. */

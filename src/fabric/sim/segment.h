@@ -38,7 +38,7 @@
 
 #define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
 /* The last two bytes are the version, in digits: it changes with the layout. */
-#define SIM_MAGIC UINT64_C(0x38306d6973777000)
+#define SIM_MAGIC UINT64_C(0x39306d6973777000)
 #define SIM_PAGE UINT64_C(4096)
 #define SIM_MEMORY_WAITS "--memory-waits" /* as `outside_of`: a rank has waited so */
 #define SIM_NEVER UINT64_MAX
@@ -107,6 +107,8 @@ struct sim_packet {
     uint32_t kind, from, to, class;
     uint32_t from_life, to_life; /* the NICs of these places that are meant */
     uint64_t message;            /* its number among those of its sender */
+    uint64_t number;             /* among those of its sender, class and receiver */
+    uint32_t size;               /* bytes of its message's packets but the last */
     uint64_t total, offset;      /* bytes of the message's payload; of this packet's place in it */
     uint64_t lead;               /* how much sooner it would be there (lead.h) */
     uint32_t bytes;
@@ -277,6 +279,7 @@ struct sim_segment {
     _Atomic uint32_t used; /* no place from this one on was ever taken */
     uint32_t packet;       /* bytes of the longest payload of a packet */
     uint64_t lookahead;
+    uint32_t scattered; /* packets of a sender may come in any order */
     struct sim_machine machine;
     uint32_t profiled;   /* there is a struct sim_spent[SIM_SPENT] for each rank */
     uint32_t debugged;   /* 1 and the rank that a debugger is to attach to; 0: none is */

@@ -53,6 +53,7 @@ static void depart(struct sim_fabric *f, struct departure *d, uint8_t from)
     c->ready = ready > c->ready ? ready : c->ready;
     d->ready = c->ready;
     d->message = f->messages++;
+    d->number = c->sent++;
     d->lead = f->clock->lead;
     note_waits(f);
     struct list *after = f->departures.prev;
@@ -142,6 +143,8 @@ static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
     p->to_life = d->peer->life;
     p->class = d->class;
     p->message = d->message;
+    p->number = d->number;
+    p->size = (uint32_t)f->setup.packet_size;
     p->total = d->length;
     p->offset = d->moved;
     p->bytes = rc == 0 ? (uint32_t)n : 0;

@@ -13,6 +13,7 @@
 #include "fabric/sim/looks.h"
 #include "fabric/sim/mark.h"
 #include "fabric/sim/note.h"
+#include "fabric/sim/packets.h"
 #include "fabric/sim/receive.h"
 #include "fabric/sim/send.h"
 
@@ -162,8 +163,7 @@ static void sim_tally(void *fabric, struct sim_figures *figures)
 static void free_fabric(struct sim_fabric *f)
 {
     free(f->dma_starts.time);
-    free(f->ready);
-    free(f->taking);
+    sim_free_flows(f);
     free(f->stats);
     free(f);
 }
@@ -190,21 +190,18 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
         return reason_say(why, -EADDRINUSE, "another process of the host has PID %u", setup->pid);
     }
     struct sim_fabric *f = calloc(1, sizeof(*f));
-    size_t channels = (size_t)sim_places(clock->segment) * FABRIC_CLASSES;
-    uint64_t *ready = calloc(channels, sizeof(*ready));
+    size_t flows = (size_t)sim_places(clock->segment) * FABRIC_CLASSES;
+    struct sim_flow *flow = calloc(flows, sizeof(*flow));
     uint8_t *stats = calloc(1, FABRIC_STATS);
-    struct sim_taking *taking = calloc(channels, sizeof(*taking));
-    if (f == NULL || ready == NULL || taking == NULL || stats == NULL) {
+    if (f == NULL || flow == NULL || stats == NULL) {
         free(f);
-        free(ready);
-        free(taking);
+        free(flow);
         free(stats);
         return -ENOMEM;
     }
     f->clock = clock;
     f->setup = *setup;
-    f->ready = ready;
-    f->taking = taking;
+    f->flow = flow;
     f->stats = stats;
     list_init(&f->peers);
     list_init(&f->departures);

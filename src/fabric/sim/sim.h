@@ -11,6 +11,9 @@
  *   - Departures of one peer and class are in the order of send().
  *   - Of an arrival `moved` <= `deposited` <= `issued` <= `arrived` <= length, where its payload is
  *     deposited; its machine ends only after the last deposit, and after those before it.
+ *   - These count bytes in the order of `part`: the first packet of the message, then the others as
+ *     they have come. Nothing is done with a message before that first packet is there, nor before
+ *     all messages of the channel that have a lower number have been begun with.
  */
 #ifndef FABRIC_SIM_SIM_H
 #define FABRIC_SIM_SIM_H
@@ -19,9 +22,9 @@
 #include "fabric/sim/rank.h"
 
 struct departure {
-    struct list link; /* of fabric->departures */
-    uint64_t ready, message;
-    uint64_t lead; /* with which it was handed over */
+    struct list link;                /* of fabric->departures */
+    uint64_t ready, message, number; /* as of a struct sim_packet */
+    uint64_t lead;                   /* with which it was handed over */
     struct sim_peer *peer;
     enum fabric_class class;
     bool queued; /* it has a place of the egress queue, as long as nothing of it has left */
@@ -32,17 +35,31 @@ struct departure {
     uint8_t own[];
 };
 
+/* A packet of an arrival: its place in the message; `end` bytes are it and those before it in the
+ * order of parts. */
+struct sim_part {
+    uint64_t offset, bytes, end;
+};
+
 struct arrival {
     struct list link; /* of its channel */
     struct rx_machine m;
     struct sim_peer *peer;
     struct sim_channel *channel;
-    uint64_t message, length;
+    uint64_t number, length; /* `number`: sim_packet.number */
     uint64_t arrived, issued, deposited;
-    unsigned transfers; /* of the DMA engine that are under way */
+    uint64_t here;                      /* bytes that have come, of whichever packets */
+    uint64_t stop;                      /* with so many bytes it ends, by `stopped` */
+    enum fabric_status stopped;         /* not FABRIC_OK: the sender could not read on */
+    uint32_t come, counted, at, engine; /* parts that have come; of which `end` is known;
+                                         * the one in which `moved` is; with which the
+                                         * DMA engine begins next */
+    bool headed, displaced;             /* the first packet is there; parts are not in
+                                         * the order of the message */
+    unsigned transfers;                 /* of the DMA engine that are under way */
     bool begun, over;
-    bool overrun; /* packets from byte `lost` on found no buffer */
-    uint64_t lost;
+    bool overrun; /* parts from `lost` on found no buffer */
+    uint32_t lost;
     uint64_t packets, freed; /* that have taken buffers; whose buffers are free again */
     bool deposits;           /* its header is done, and it writes to host memory at the end */
     bool combines;           /* with what is in host memory: an atomic operation */
@@ -53,6 +70,8 @@ struct arrival {
     uint64_t asked; /* channel->turns then */
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint8_t *payload;
+    uint32_t size, parts; /* sim_packet.size; of the whole message */
+    struct sim_part part[];
 };
 
 struct sim_channel {
@@ -60,7 +79,8 @@ struct sim_channel {
     bool lent;
     enum fabric_class class;
     struct list arrivals; /* in the order in which they were sent */
-    uint64_t number;
+    uint64_t number;      /* of the next message that is begun with */
+    uint64_t sent;        /* messages to the peer */
     uint64_t
         turns; /* messages that have ended, or whose handlers have: others may have their turn */
     uint64_t ready; /* when the last message to the peer is ready to leave */
@@ -75,11 +95,19 @@ struct sim_peer {
     struct sim_channel channel[FABRIC_CLASSES];
 };
 
-/* The message that the receiving side of a NIC takes of a channel, and since when, in the LogGOPS
- * model. */
+/* A message that the receiving side of a NIC takes, and since when, in the LogGOPS model; the bytes
+ * of it that have come. */
 struct sim_taking {
-    bool any;
-    uint64_t message, begin;
+    struct sim_taking *next;
+    uint64_t message, begin, came;
+};
+
+/* What a NIC remembers of a sender and class: when the last packet that has come is ready; messages
+ * that are taken; of a peer that it has none of any more, which message is next. */
+struct sim_flow {
+    uint64_t ready, number;
+    uint32_t life;
+    struct sim_taking *taking;
 };
 
 /* When those who wait for a resource whose work is known in advance begin, in order. */
@@ -112,11 +140,10 @@ struct sim_fabric {
     uint64_t egress_free, dma_free; /* when the port, the engine take the next */
     uint64_t written;               /* when all that handlers have written is in host memory */
     uint64_t ingress_free;          /* when the receiving side takes the next message */
-    struct sim_taking *taking;      /* by rank and class */
     uint64_t buffers, buffers_most; /* packet buffers that are taken, and were at most */
     unsigned queued;                /* messages of handlers of which nothing has left */
     uint64_t messages, waiting;     /* that were sent; of these that have not begun to leave */
-    uint64_t *ready; /* by rank and class: when the last packet that has come is ready */
+    struct sim_flow *flow;          /* by rank and class */
     _Atomic uint32_t doorbell;
     struct sim_starts dma_starts;
     void *stats; /* FABRIC_STATS bytes */

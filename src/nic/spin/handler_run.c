@@ -19,6 +19,7 @@
 #include "nic/spin/handler_send.h"
 #include "nic/spin/handlers.h"
 #include "nic/spin/packets.h"
+#include "nic/spin/pieces.h"
 #include "nic/spin/telemetry.h"
 #include "nic/spin_calls.h"
 #include "nic/timed.h"
@@ -134,6 +135,7 @@ static void sched_begin(void *arg)
 static void free_run(struct handler_run *run)
 {
     block_give(run);
+    pieces_drop(run);
     free(run->bounce);
     free(run);
 }
@@ -227,6 +229,7 @@ static struct handler_run *run_new(struct rx *rx)
     run->nic = nic;
     run->rx = rx;
     list_init(&run->packets);
+    list_init(&run->pieces);
     struct hpu_env *env = &run->exec.env;
     env->max_payload = nic->packet_size;
     env->counter_count = PTL_SPIN_COUNTERS;
@@ -259,6 +262,7 @@ bool handlers_start(struct rx *rx)
         run->begun = nic->now();
         run->outstanding = 0;
         list_init(&run->packets);
+        pieces_drop(run);
     }
     run->fail = PTL_NI_OK;
     run->kept = run->dropped = run->emitted = run->filled = run->consumed = 0;

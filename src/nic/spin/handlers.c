@@ -420,7 +420,7 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
 {
     struct handler_run *run = rx->run;
     if (run->deposit) {
-        deposit_packet(rx, data, offset, length);
+        deposit_packet(rx, data, rx->f.scattered ? rx->f.at : offset, length);
         return RX_GO;
     }
     if (run->nic->sched != NULL) {

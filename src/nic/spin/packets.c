@@ -24,6 +24,7 @@
 
 #include "nic/spin/handler_run.h"
 #include "nic/spin/handlers.h"
+#include "nic/spin/pieces.h"
 #include "nic/spin/telemetry.h"
 #include "nic/spin_calls.h"
 #include "nic/timed.h"
@@ -179,7 +180,7 @@ unsigned packets_cancel(struct rx *rx)
 static bool queue_packet(struct rx *rx, uint64_t offset, size_t behind)
 {
     struct handler_run *run = rx->run;
-    struct packet *p = calloc(1, sizeof(*p));
+    struct packet *p = run->packet != NULL ? calloc(1, sizeof(*p)) : NULL;
     if (p == NULL) {
         return false;
     }
@@ -187,6 +188,7 @@ static bool queue_packet(struct rx *rx, uint64_t offset, size_t behind)
     p->held = offset;
     p->exec.env = run->exec.env;
     ptl_payload_t payload = handlers_payload(run);
+    payload.offset = rx->f.scattered ? run->place : payload.offset;
     behind = run->packet != run->bounce ? handlers_taken_along(rx, behind) : 0;
     if (run->packet == run->bounce) {
         p->bounce = run->bounce;
@@ -209,6 +211,12 @@ static bool has_bounce(struct handler_run *run)
     return run->bounce != NULL;
 }
 
+static bool next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
+{
+    return rx->f.scattered ? pieces_next(rx, data, length)
+                           : handlers_next_packet(rx, data, offset, length);
+}
+
 enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t length,
                           size_t behind)
 {
@@ -223,11 +231,12 @@ enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
         }
         run->stalled = 0;
         if (!has_bounce(run) ||
-            (handlers_next_packet(rx, data, offset, length) && !queue_packet(rx, offset, behind))) {
+            (next_packet(rx, data, offset, length) && !queue_packet(rx, offset, behind))) {
             /* memory is short: the message fails */
             handlers_payload_result(rx, &run->exec, FAIL, NULL, 0);
         }
     }
     settle(rx);
+    rx->f.at += length;
     return RX_GO;
 }

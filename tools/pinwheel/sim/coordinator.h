@@ -19,6 +19,8 @@ struct coordinator_setup {
     struct sim_machine machine;
     struct net_spec spec;
     struct net_config net;
+    bool shuffled; /* packets come later by what is drawn by lot, by `shuffle` */
+    uint64_t shuffle;
     struct fault_plan faults;
     bool direct, label; /* ranks write to our output themselves; else: each line has a label */
     bool profile;       /* it is noted where RV32 code spends its cycles */

@@ -29,17 +29,19 @@ static bool make_segment(struct coordinator *c)
 {
     struct sim_segment *s = &c->layout;
     size_t places = places_of(&c->setup);
-    *s = (struct sim_segment){.magic = SIM_MAGIC,
-                              .ranks = c->setup.ranks,
-                              .processes = c->setup.processes,
-                              .used = c->setup.ranks,
-                              .packet = c->setup.net.packet,
-                              .lookahead = 2 * c->setup.net.cable + c->setup.net.hop,
-                              .machine = c->setup.machine,
-                              .debugged = c->setup.debugged ? c->setup.debug + 1 : 0,
-                              .profiled = c->setup.profile,
-                              .hpu_faults = c->setup.faults.hpus,
-                              .spans = c->setup.spans};
+    *s =
+        (struct sim_segment){.magic = SIM_MAGIC,
+                             .ranks = c->setup.ranks,
+                             .processes = c->setup.processes,
+                             .used = c->setup.ranks,
+                             .packet = c->setup.net.packet,
+                             .lookahead = 2 * c->setup.net.cable + c->setup.net.hop,
+                             .scattered = c->setup.net.routing == NET_ADAPTIVE || c->setup.shuffled,
+                             .machine = c->setup.machine,
+                             .debugged = c->setup.debugged ? c->setup.debug + 1 : 0,
+                             .profiled = c->setup.profile,
+                             .hpu_faults = c->setup.faults.hpus,
+                             .spans = c->setup.spans};
     memcpy(s->hpu_fault, c->setup.faults.hpu, sizeof(s->hpu_fault));
     s->board_at = pages(sizeof(*s) + places * sizeof(s->address[0]));
     s->ranks_at = s->board_at + pages(sizeof(struct sim_board) + 2 * places * sizeof(uint32_t));

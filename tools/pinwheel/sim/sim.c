@@ -4,13 +4,14 @@
 #include "compare.h"
 #include "coordinator.h"
 #include "hot.h"
+#include "job.h"
 #include "outputs.h"
 #include "pinwheel/commands.h"
 #include "pinwheel/launch/launch.h"
 #include "pinwheel/util/args.h"
-#include "pinwheel/util/json.h"
 #include "pinwheel/util/program.h"
 #include "profile.h"
+#include "results.h"
 #include "room.h"
 #include "served.h"
 #include "sim/util/parameters.h"
@@ -29,19 +30,6 @@
 
 enum { STUCK = 3, SPANS = 1 << 22 };
 #define PRELOADED "libpinwheel-sim.so"
-
-struct sim {
-    struct launch launch;
-    struct coordinator_setup setup;
-    struct sweep sweep; /* --nic, --sweep: the runs, of which there may be only one */
-    const char *network;
-    uint32_t compute; /* --compute measured: ps of a ns */
-    bool memory_waits, json, quiet, no_skip, pmix;
-    enum { STATS_NONE, STATS_TEXT, STATS_STDOUT, STATS_FILE } stats;
-    const char *stats_file; /* of STATS_FILE */
-    const char *timeline, *trace;
-    uint64_t spans; /* --spans */
-};
 
 static const char sim_summary[] =
     "Runs N processes of PROGRAM as the ranks of one job, as `pinwheel run` does, with simulated\n"
@@ -139,6 +127,19 @@ static const struct args_option sim_options[] = {
     {"--network", "SHAPE",
      "fattree:radix=R, torus:AxBxC, dragonfly:a=A,h=H,p=P or FILE.dot (default fattree:radix=36)",
      .take = take_network},
+    {"--routing", "static|adaptive", "by destination (the default), or by load", ARGS_CHOICE,
+     AT(setup.net.routing)},
+    {"--switching", "cut-through|store-and-forward",
+     "when a switch passes a packet on (cut-through)", ARGS_CHOICE,
+     AT(setup.net.store_and_forward)},
+    {"--buffer", "BYTES", "of each virtual channel where a cable enters a switch (65536)",
+     ARGS_NUMBER, AT(setup.net.buffer), SIM_PACKET, NET_BUFFER_MOST},
+    {"--seed", "N", "of what adaptive routes draw by lot (1)", ARGS_NUMBER, AT(setup.net.seed), 0,
+     INT64_MAX},
+    {"--shuffle", "SEED",
+     "have each packet come up to 1 us later, as drawn by lot, so that those of a message come in "
+     "any order",
+     ARGS_NUMBER, AT(setup.shuffle), 0, INT64_MAX},
     {"--hop-latency", "TIME", "through a switch (default 50ns)", 0, AT(setup.net.hop),
      .take = take_time},
     {"--cable-latency", "TIME", "along a cable (default 33.4ns)", 0, AT(setup.net.cable),
@@ -184,117 +185,6 @@ static const struct args_option sim_options[] = {
      ARGS_NUMBER, AT(spans), 1, 100000000},
     {"--json", NULL, "say it on standard output, as JSON", ARGS_FLAG, AT(json)},
 };
-
-static void print_json(const struct sim *s, const struct coordinator_result *r)
-{
-    printf("{\"ranks\": %d, \"time_ps\": %" PRIu64 ", \"messages\": %" PRIu64
-           ", \"packets\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"handlers\": %" PRIu64
-           ", \"refused\": %" PRIu64 ", \"resent\": %" PRIu64
-           ",\n \"egress\": {\"rank\": %u, \"busy_ps\": %" PRIu64
-           "}, \"dma\": {\"rank\": %u, \"busy_ps\": %" PRIu64
-           "}, \"hpus\": {\"rank\": %u, \"busy_ps\": %" PRIu64 ", \"count\": %u}, \"channel\": "
-           "{\"number\": %u, \"busy_ps\": %" PRIu64 "}, \"stuck\": %s, \"reproducible\": %s",
-           s->launch.size, r->end, r->counts.messages, r->counts.packets, r->counts.bytes,
-           r->counts.handlers, r->refused, r->resent, r->egress_rank, r->egress, r->dma_rank,
-           r->dma, r->hpus_rank, r->hpus, s->setup.machine.hpus, r->channel_number, r->channel,
-           r->stuck ? "true" : "false", r->outside == 0 && s->compute == 0 ? "true" : "false");
-    if (r->hot != NULL) {
-        printf(",\n \"profile\": ");
-        hot_json(r->hot, stdout);
-    }
-    puts("}");
-}
-
-static void print_text(const struct sim *s, const struct coordinator_result *r)
-{
-    if (s->compute != 0) {
-        fprintf(stderr, "pinwheel sim: irreproducible: --compute measured counts real time\n");
-    }
-    if (r->outside != 0 && strcmp(r->outside_of, SIM_MEMORY_WAITS) == 0) {
-        fprintf(stderr,
-                "pinwheel sim: irreproducible: rank %u has waited for memory (" SIM_MEMORY_WAITS
-                ")%s\n",
-                r->outside_rank, r->outside > 1 ? ", and others did" : "");
-    } else if (r->outside != 0) {
-        fprintf(stderr,
-                "pinwheel sim: irreproducible: rank %u went on for %s from outside of the job%s\n",
-                r->outside_rank, r->outside_of, r->outside > 1 ? ", and others did" : "");
-    }
-    fprintf(stderr,
-            "pinwheel sim: %d ranks, %.5f us; %" PRIu64 " messages, %" PRIu64 " packets, %" PRIu64
-            " bytes, %" PRIu64 " handler calls\n",
-            s->launch.size, (double)r->end / 1e6, r->counts.messages, r->counts.packets,
-            r->counts.bytes, r->counts.handlers);
-    if (r->stats != NULL && r->nics) {
-        char text[STATS_LIMIT];
-        stats_limit(r->stats, text, sizeof(text));
-        fprintf(stderr, "pinwheel sim: %s\n", text);
-    }
-}
-
-/* Prints what --stats asks for; 1 after a line that says why that failed. */
-static int print_stats(const struct sim *s, const struct coordinator_result *r)
-{
-    if (s->stats == STATS_NONE) {
-        return 0;
-    }
-    if (r->stats == NULL) {
-        fprintf(stderr, "pinwheel sim: no memory for --stats\n");
-        return 1;
-    }
-    if (s->stats == STATS_TEXT) {
-        stats_print(r->stats, stderr);
-        return 0;
-    }
-    struct json j = {.to = s->stats == STATS_FILE ? fopen(s->stats_file, "we") : stdout};
-    bool failed = j.to == NULL;
-    if (!failed) {
-        json_open_object(&j, NULL);
-        stats_json(r->stats, &j);
-        json_close_object(&j);
-        failed = json_end(&j) != 0;
-        failed |= s->stats == STATS_FILE && fclose(j.to) != 0;
-    }
-    if (failed) {
-        fprintf(stderr, "pinwheel sim: --stats=%s: %s\n", s->stats_file, strerror(errno));
-    }
-    return failed;
-}
-
-static int written(int rc, const char *option, const char *path)
-{
-    if (rc != 0) {
-        fprintf(stderr, "pinwheel sim: %s %s: %s\n", option, path, strerror(errno));
-    }
-    return rc != 0;
-}
-
-/* Writes what --timeline and --trace ask for; 1 after a line that says why that failed. */
-static int write_spans(const struct sim *s, const struct coordinator_result *r)
-{
-    int failed = 0;
-    if (s->setup.spans == 0) {
-        return 0;
-    }
-    if (r->spans == NULL) {
-        fprintf(stderr, "pinwheel sim: no memory for the spans of --timeline, --trace\n");
-        return 1;
-    }
-    if (r->spans->missed != 0) {
-        fprintf(stderr,
-                "pinwheel sim: %" PRIu64 " of %" PRIu64 " spans had no room in --spans %" PRIu64
-                " and are left out\n",
-                r->spans->missed, r->spans->missed + r->spans->count, s->setup.spans);
-    }
-    if (s->timeline != NULL) {
-        failed |= written(timeline_draw(r->spans, s->timeline, s->launch.argv[0]), "--timeline",
-                          s->timeline);
-    }
-    if (s->trace != NULL) {
-        failed |= written(sim_trace_write(r->spans, s->trace), "--trace", s->trace);
-    }
-    return failed;
-}
 
 /* Starts the job, with the coordinator beside it; returns the exit status. */
 static int run_job(void *sim, const struct sim_machine *m, struct coordinator_result *result)
@@ -360,9 +250,9 @@ static int simulate(struct sim *s)
     }
     int status = run_job(s, &s->sweep.nic[0], &result);
     if (s->json) {
-        print_json(s, &result);
+        results_json(s, &result);
     } else if (!s->quiet && !result.failed) {
-        print_text(s, &result);
+        results_text(s, &result);
     }
     if (s->setup.profile && result.hot == NULL) {
         fprintf(stderr, "pinwheel sim: no memory for --profile\n");
@@ -370,8 +260,8 @@ static int simulate(struct sim *s)
     } else if (result.hot != NULL && !s->json) {
         hot_print(result.hot, stderr);
     }
-    bool failed = print_stats(s, &result) != 0 || result.failed;
-    failed |= write_spans(s, &result) != 0;
+    bool failed = results_stats(s, &result) != 0 || result.failed;
+    failed |= results_spans(s, &result) != 0;
     free(result.stats);
     free(result.hot);
     spans_free(result.spans);
@@ -490,6 +380,7 @@ int command_sim(int argc, char **argv)
         m->compute = s.compute;
     }
     s.launch.argv = &a.argv[a.next];
+    s.setup.shuffled = args_given(&a, "--shuffle");
     s.setup.debugged = args_given(&a, "--gdb");
     if (s.setup.debugged && s.setup.debug >= (uint32_t)s.launch.size) {
         return args_error(&a, "--gdb %u: ranks are 0 to %d", s.setup.debug, s.launch.size - 1);

@@ -8,10 +8,13 @@
 #include "base/array.h"
 #include "base/heap.h"
 #include "shared.h"
+#include "sim/util/random.h"
 #include "turns.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { SHUFFLE_PS = 1000000 };
 
 static bool coming_before(const struct coming *a, const struct coming *b, const void *of)
 {
@@ -21,6 +24,14 @@ static bool coming_before(const struct coming *a, const struct coming *b, const 
 HEAP_OF(coming, struct coming, 4, coming_before)
 
 /* ---- into the network ---- */
+
+/* How much later a packet comes that is shuffled: it depends on nothing but the seed, and on which
+ * packet of its sender it is. */
+static uint64_t shuffled(const struct coordinator *c, const struct sim_packet *p)
+{
+    uint64_t key = goal_random(goal_random(c->setup.shuffle, p->from), p->message);
+    return c->setup.shuffled ? goal_scale(goal_random(key, p->offset), SHUFFLE_PS) : 0;
+}
 
 /* A packet comes to its rank at a time. */
 static void announce(struct coordinator *c, struct sim_packet *p, uint64_t time)
@@ -46,7 +57,7 @@ static void taken(void *coordinator, uint32_t ref, uint32_t channel, uint64_t no
         uint64_t tail = sim_bytes_ps(p->bytes > 1 ? p->bytes - 1 : 0, c->setup.net.byte);
         c->sent[ref] = NULL;
         c->travelling--;
-        announce(c, p, now + c->setup.net.cable + tail);
+        announce(c, p, now + c->setup.net.cable + tail + shuffled(c, p));
     }
 }
 
@@ -99,7 +110,9 @@ static void enter(struct coordinator *c, struct sim_packet *p)
     uint32_t ref;
     uint32_t from = sim_host(&c->layout, p->from), to = sim_host(&c->layout, p->to);
     if (from == to) {
-        announce(c, p, p->time + c->layout.lookahead + sim_bytes_ps(bytes - 1, c->setup.net.byte));
+        announce(c, p,
+                 p->time + c->layout.lookahead + sim_bytes_ps(bytes - 1, c->setup.net.byte) +
+                     shuffled(c, p));
         return;
     }
     uint64_t time = get_through(c, p);
