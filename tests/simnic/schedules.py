@@ -3,8 +3,8 @@
 """Schedules take as long in `pinwheel goal run --nic` as the program that runs them does in
 `pinwheel sim`, rank by rank, to the picosecond: schedules.py PINWHEEL PROGRAM FIRST SEEDS.
 
-Seeds give random schedules, of which some cannot finish; then both say so. Patterns of `pinwheel
-goal gen` follow, if FIRST is 0.
+Seeds give random schedules, of which some cannot finish; then both say so. Some have adaptive routes,
+by which packets come in any order. Patterns of `pinwheel goal gen` follow, if FIRST is 0.
 """
 import json
 import os
@@ -26,21 +26,26 @@ PATTERNS = (("binomialtreebcast", 13, 8), ("binomialtreebcast", 8, 65536), ("dis
             ("linear_alltoall", 6, 5000), ("allreduce_ring", 5, 20000), ("incast", 9, 4097))
 MATCHING = ("free", "host", "nic")
 NICS = ("discrete", "integrated", "zero", "pspin")
+FAT_TREE = ("--network", "fattree:radix=4,levels=2")
+NETWORKS = ((), (*FAT_TREE, "--routing", "adaptive"), FAT_TREE,
+            ("--network", "torus:3x3", "--routing", "adaptive", "--buffer", "4096"),
+            ("--network", "torus:9", "--routing", "adaptive", "--switching", "store-and-forward"),
+            ("--network", "dragonfly:a=2,h=1,p=2", "--routing", "adaptive", "--seed", "5"))
 wrong = stuck = 0
 
 
-def by_model(file, nic, matching):
+def by_model(file, nic, matching, network):
     """Finish times in ps by rank; None: it cannot finish."""
-    run = subprocess.run([pinwheel, "goal", "run", "--nic", nic, "--matching", matching, "--json", file], capture_output=True,
-                         text=True)
+    run = subprocess.run([pinwheel, "goal", "run", "--nic", nic, "--matching", matching, "--json", *network, file],
+                         capture_output=True, text=True)
     if run.returncode != 0:
         assert "never" in run.stderr or "wait" in run.stderr or "finish" in run.stderr, run.stderr
         return None
     return [round(1000 * ns) for ns in json.loads(run.stdout)["finish_ns"]]
 
 
-def by_program(file, nic, matching, ranks):
-    run = subprocess.run([pinwheel, "sim", "--quiet", "--timeout", "100", "-n", str(ranks), "--nic", nic,
+def by_program(file, nic, matching, network, ranks):
+    run = subprocess.run([pinwheel, "sim", "--quiet", "--timeout", "100", "-n", str(ranks), "--nic", nic, *network,
                           program, file, matching], capture_output=True, text=True)
     ends = dict(map(int, found) for found in re.findall(r"rank (\d+) ends (\d+) ps", run.stdout))
     if run.returncode == 3:
@@ -49,14 +54,14 @@ def by_program(file, nic, matching, ranks):
     return [ends[rank] for rank in range(ranks)]
 
 
-def compare(what, file, nic, ranks, matching="free"):
+def compare(what, file, nic, ranks, matching="free", network=()):
     global wrong, stuck
-    model, ours = by_model(file, nic, matching), by_program(file, nic, matching, ranks)
+    model, ours = by_model(file, nic, matching, network), by_program(file, nic, matching, network, ranks)
     stuck += model is None
     if model is None and ours is not None:
         ours = None  # a message that nobody takes keeps no program waiting
     if model != ours:
-        print(f"{what}, {nic}: goal run {model}, sim {ours}", file=sys.stderr)
+        print(f"{what}, {nic}, {' '.join(network)}: goal run {model}, sim {ours}", file=sys.stderr)
         wrong += 1
 
 
@@ -72,7 +77,8 @@ with tempfile.TemporaryDirectory() as folder:
                     op.size = min(op.size, 100000)
         with open(path, "wb") as file:
             file.write(schedule.write_binary(ranks))
-        compare(f"seed {seed}", path, NICS[seed % len(NICS)], len(ranks), MATCHING[seed % len(MATCHING)])
+        network = NETWORKS[seed % len(NETWORKS)] if len(ranks) <= 8 else ()
+        compare(f"seed {seed}", path, NICS[seed % len(NICS)], len(ranks), MATCHING[seed % len(MATCHING)], network)
     for number, (name, size, count) in enumerate(PATTERNS if first == 0 else ()):
         made = subprocess.run([pinwheel, "goal", "gen", name, "--ranks", str(size), "--size", str(count), "-o",
                                path], capture_output=True, text=True)
@@ -82,6 +88,8 @@ with tempfile.TemporaryDirectory() as folder:
             continue
         for nic in NICS[:3]:
             compare(name, path, nic, size)
+        if size <= 9:
+            compare(name, path, "discrete", size, network=NETWORKS[3])
 if 2 * stuck > seeds:
     print(f"{stuck} of {seeds} schedules cannot finish: too many", file=sys.stderr)
     wrong += 1

@@ -5,14 +5,17 @@
 
 #include "sim/util/random.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 struct nic_pair {
-    uint64_t key;           /* 0: the place is free */
-    uint64_t ready;         /* when its last packet is */
-    uint64_t taking, begin; /* LogGOPS: the message that is taken, by number + 1, and since when */
+    uint64_t key;         /* 0: the place is free */
+    uint64_t ready;       /* when its last packet is */
+    uint32_t first, last; /* messages of which the DMA engine has not all: by nic_message.behind,
+                           * if any waits */
+    bool waits;
 };
 
 /* A zeroed struct has none. */

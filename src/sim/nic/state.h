@@ -10,6 +10,7 @@
 #include "sim/util/queue.h"
 
 #define NIC_NONE UINT32_MAX
+#define NIC_NEVER UINT64_MAX
 
 /* Events; `ref` of sim_event is the kind, and a rank, packet or message. */
 enum nic_event {
@@ -25,11 +26,17 @@ struct nic_message {
     uint32_t tag, next;      /* of the rank's departures, of its events, of free ones */
     uint64_t ready;          /* when its first byte can leave */
     uint64_t bytes, left;    /* bytes that have left */
-    uint64_t number;         /* among all messages */
+    uint64_t begin, came;    /* LogGOPS: since when it is taken (NIC_NEVER: it is not); of which
+                              * bytes have come */
+    uint64_t deposited;      /* bytes that the DMA engine has */
+    uint32_t behind;         /* the next one of the pair */
+    uint32_t first, last;    /* packets that are ready and wait, by their `next` */
+    bool headed;             /* its first packet is ready */
 };
 
 struct nic_packet {
     uint32_t message, bytes; /* bytes: at least 1, as the network counts; of a free one the next */
+    uint32_t next;           /* of those of its message that are ready */
     uint64_t offset;
     bool first, last;
 };
@@ -70,7 +77,7 @@ struct nic_run {
     struct nic_pairs pairs;
     struct match_pool pool;
     struct sim_queue queue;
-    uint64_t serial, sent, events;
+    uint64_t serial, events;
     bool memory_short, overflow; /* overflow: a time is beyond 2^63 - 1 ps */
 };
 

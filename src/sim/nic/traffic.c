@@ -15,6 +15,24 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 /* ---- leaving ---- */
 
+/* Puts a message behind those of the same sender and receiver. */
+static void join_pair(struct nic_run *r, uint32_t message)
+{
+    const struct nic_message *m = &r->messages[message];
+    struct nic_pair *pair = nic_pair(&r->pairs, m->from, m->to);
+    if (pair == NULL) {
+        r->memory_short = true;
+        return;
+    }
+    if (!pair->waits) {
+        pair->first = message;
+    } else {
+        r->messages[pair->last].behind = message;
+    }
+    pair->last = message;
+    pair->waits = true;
+}
+
 void nic_send(struct nic_run *r, uint32_t rank, uint32_t node, uint64_t ready)
 {
     struct nic_rank *k = &r->ranks[rank];
@@ -34,7 +52,11 @@ void nic_send(struct nic_run *r, uint32_t rank, uint32_t node, uint64_t ready)
                                           .tag = n->tag,
                                           .ready = ready,
                                           .bytes = n->size,
-                                          .number = r->sent++};
+                                          .begin = NIC_NEVER,
+                                          .behind = NIC_NONE,
+                                          .first = NIC_NONE,
+                                          .last = NIC_NONE};
+    join_pair(r, i);
     bool idle = k->departures.first == NIC_NONE;
     nic_append(r, &k->departures, i);
     r->out->messages++;
@@ -76,8 +98,11 @@ void nic_leave(struct nic_run *r, uint32_t rank)
     struct nic_message *m = &r->messages[i];
     uint64_t n = m->bytes - m->left < NIC_PACKET ? m->bytes - m->left : NIC_PACKET;
     struct nic_packet *p = &r->packets[number];
-    *p = (struct nic_packet){i, n != 0 ? (uint32_t)n : 1, m->left, m->left == 0,
-                             m->left + n == m->bytes};
+    *p = (struct nic_packet){.message = i,
+                             .bytes = n != 0 ? (uint32_t)n : 1,
+                             .offset = m->left,
+                             .first = m->left == 0,
+                             .last = m->left + n == m->bytes};
     m->left += n;
     k->egress = r->now + taken_by(r->m, n, p->last);
     if (p->last) {
@@ -134,51 +159,87 @@ void nic_announce(struct nic_run *r, uint32_t packet, uint64_t time)
 
 /* When the last byte of a packet is behind the receiving side, which takes one message after the
  * other as the LogGOPS model has it. */
-static uint64_t through_port(struct nic_run *r, struct nic_pair *pair, const struct nic_packet *p,
-                             uint64_t offset)
+static uint64_t through_port(struct nic_run *r, struct nic_message *m, const struct nic_packet *p)
 {
-    const struct nic_message *m = &r->messages[p->message];
     struct nic_rank *k = &r->ranks[m->to];
     uint64_t tail = charges_product(p->bytes - 1, r->m->byte);
-    if (pair->taking != m->number + 1) {
-        pair->taking = m->number + 1;
-        pair->begin = later(r->now - tail, k->ingress);
+    if (m->begin == NIC_NEVER) {
+        m->begin = later(r->now - tail, k->ingress);
         k->ingress =
-            pair->begin + r->m->g + charges_product(m->bytes != 0 ? m->bytes - 1 : 0, r->m->byte);
+            m->begin + r->m->g + charges_product(m->bytes != 0 ? m->bytes - 1 : 0, r->m->byte);
     }
-    return later(r->now, pair->begin + charges_product(offset, r->m->byte) + tail);
+    uint64_t at = later(r->now, m->begin + charges_product(m->came, r->m->byte) + tail);
+    m->came += p->bytes;
+    return at;
 }
 
-/* No packet is ready before those that its sender sent before it. */
+/* With static routes no packet is ready before those that its sender sent before it. */
 void nic_arrive(struct nic_run *r, uint32_t packet)
 {
     struct nic_packet *p = &r->packets[packet];
-    const struct nic_message *m = &r->messages[p->message];
+    struct nic_message *m = &r->messages[p->message];
     struct nic_pair *pair = nic_pair(&r->pairs, m->from, m->to);
     if (pair == NULL) {
         r->memory_short = true;
         return;
     }
-    uint64_t at = r->now;
-    if (r->m->loggops) {
-        at = through_port(r, pair, p, p->offset);
-    }
+    uint64_t at = r->m->loggops ? through_port(r, m, p) : r->now;
     at += p->first ? r->m->match : r->m->cam;
-    pair->ready = later(pair->ready, at);
-    nic_at(r, pair->ready, NIC_READY, packet);
+    if (r->in->network->config->routing == NET_STATIC) {
+        at = pair->ready = later(pair->ready, at);
+    }
+    nic_at(r, at, NIC_READY, packet);
 }
 
-/* The deposit of a packet: it takes the engine and host memory, and is there after the latency. */
+/* The deposit of packets that are ready and follow each other in their message, from the first one
+ * on: it takes the engine and host memory, and is there after the latency. */
+static void deposit(struct nic_run *r, uint32_t message)
+{
+    struct nic_message *m = &r->messages[message];
+    struct nic_rank *k = &r->ranks[m->to];
+    uint64_t bytes = 0, end = r->packets[m->first].offset;
+    while (m->first != NIC_NONE && r->packets[m->first].offset == end) {
+        uint32_t i = m->first;
+        struct nic_packet *p = &r->packets[i];
+        bytes += p->bytes;
+        end += p->bytes;
+        m->first = p->next;
+        p->bytes = r->free_packet;
+        r->free_packet = i;
+    }
+    uint64_t begin = later(later(r->now, k->dma), k->memory);
+    k->memory = begin + charges_product(bytes, r->m->host_byte);
+    k->dma = begin + charges_product(bytes, r->m->dma_byte);
+    m->deposited += bytes;
+    if (m->deposited >= m->bytes) {
+        nic_at(r, begin + r->m->dma, NIC_TOLD, message);
+    }
+}
+
+/* A message is written when its first packet is ready, and those before it of the same sender are
+ * with the engine. */
 void nic_ready(struct nic_run *r, uint32_t packet)
 {
     struct nic_packet *p = &r->packets[packet];
-    struct nic_rank *k = &r->ranks[r->messages[p->message].to];
-    uint64_t begin = later(later(r->now, k->dma), k->memory);
-    k->memory = begin + charges_product(p->bytes, r->m->host_byte);
-    k->dma = begin + charges_product(p->bytes, r->m->dma_byte);
-    if (p->last) {
-        nic_at(r, begin + r->m->dma, NIC_TOLD, p->message);
+    struct nic_message *m = &r->messages[p->message];
+    struct nic_pair *pair = nic_pair(&r->pairs, m->from, m->to);
+    p->next = p->first ? m->first : NIC_NONE;
+    if (p->first || m->first == NIC_NONE) {
+        m->first = packet;
+    } else {
+        r->packets[m->last].next = packet;
     }
-    p->bytes = r->free_packet;
-    r->free_packet = packet;
+    m->last = p->next == NIC_NONE ? packet : m->last;
+    m->headed |= p->first;
+    while (pair != NULL && pair->waits && r->messages[pair->first].headed) {
+        struct nic_message *first = &r->messages[pair->first];
+        while (first->first != NIC_NONE) {
+            deposit(r, pair->first);
+        }
+        if (first->deposited < first->bytes) {
+            break;
+        }
+        pair->waits = first->behind != NIC_NONE;
+        pair->first = first->behind;
+    }
 }
