@@ -27,6 +27,7 @@ SHOWN pid_t fork(void)
     if (!virtual_in()) {
         pid_t pid = OPENLY(REAL(fork)());
         if (pid == 0) {
+            virtual_tsc_off();
             virtual_clock = NULL; /* it is in the midst of what its parent does */
         }
         return pid;
@@ -68,17 +69,22 @@ static int spawn(spawn_call *call, pid_t *restrict pid, const char *restrict pat
                  const posix_spawnattr_t *restrict attributes, char *const argv[],
                  char *const env[])
 {
+    bool tsc = virtual_tsc_off();
     if (!virtual_in()) {
         virtual_strangers |= virtual_clock != NULL;
-        return call(pid, path, actions, attributes, argv, env);
+        int rc = call(pid, path, actions, attributes, argv, env);
+        virtual_tsc_on(tsc);
+        return rc;
     }
     struct sim_clock *c = virtual_clock;
     struct sim_rank *place = sim_clock_reserve(c);
     pid_t child = 0;
     if (place == NULL) {
+        virtual_tsc_on(tsc);
         return EAGAIN;
     }
     int rc = OPENLY(call(&child, path, actions, attributes, argv, env));
+    virtual_tsc_on(tsc);
     sim_clock_forked(c, place, rc == 0 ? (uint32_t)child : 0, false);
     if (rc == 0 && pid != NULL) {
         *pid = child;

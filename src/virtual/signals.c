@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <string.h>
 
+enum { RESTORER = 0x04000000 }; /* the kernel's flag of a restorer, which is libc's business */
 static struct sigaction program[NSIG]; /* what the program has asked for */
 static siginfo_t infos[NSIG];          /* of signals in some task's `signals` */
 static __thread unsigned handled __attribute__((tls_model("initial-exec")));
@@ -115,6 +116,26 @@ bool virtual_has_handler(int signal)
 
 /* ---- what the program asks for ---- */
 
+/* The handler of faults, in the kernel's own form. */
+static bool set_fault_handler(const struct sigaction *asked, struct sigaction *before)
+{
+    struct virtual_action to = {.handler = NULL}, was;
+    if (asked != NULL) {
+        to.handler = asked->sa_sigaction;
+        to.flags = (unsigned long)asked->sa_flags;
+        memcpy(&to.mask, &asked->sa_mask, sizeof(to.mask));
+    }
+    if (!virtual_tsc_action(asked != NULL ? &to : NULL, &was)) {
+        return false;
+    }
+    if (before != NULL) {
+        *before = (struct sigaction){.sa_sigaction = was.handler};
+        before->sa_flags = (int)(was.flags & ~(unsigned long)RESTORER);
+        memcpy(&before->sa_mask, &was.mask, sizeof(was.mask));
+    }
+    return true;
+}
+
 SHOWN int sigaction(int signal, const struct sigaction *restrict asked,
                     struct sigaction *restrict before)
 {
@@ -124,6 +145,9 @@ SHOWN int sigaction(int signal, const struct sigaction *restrict asked,
         }
         program[signal] = asked != NULL ? *asked : program[signal];
         return 0; /* trap() is its handler */
+    }
+    if (virtual_clock != NULL && signal == SIGSEGV && set_fault_handler(asked, before)) {
+        return 0;
     }
     if (virtual_clock == NULL || signal < 1 || signal >= NSIG || is_fault(signal)) {
         return OPENLY(REAL(sigaction)(signal, asked, before));

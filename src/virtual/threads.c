@@ -111,7 +111,10 @@ SHOWN int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict 
         return virtual_thread(id, attributes, function, arg);
     }
     virtual_strangers |= virtual_clock != NULL;
-    return OPENLY(REAL(pthread_create)(id, attributes, function, arg));
+    bool tsc = virtual_tsc_off();
+    int rc = OPENLY(REAL(pthread_create)(id, attributes, function, arg));
+    virtual_tsc_on(tsc);
+    return rc;
 }
 
 int virtual_thread(pthread_t *id, const pthread_attr_t *attributes, void *(*function)(void *),

@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ucontext.h>
+#include <unistd.h>
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59
@@ -34,6 +35,9 @@
 #endif
 
 enum { RESTORER = 0x04000000, SYSCALL_BYTES = 2 };
+enum { CALL_TRAPPED = 2 }; /* si_code: SYS_USER_DISPATCH */
+/* The clock of the processor is to be trapped again: it was not for a thread that was made. */
+static __thread bool tsc_due __attribute__((tls_model("initial-exec")));
 static const uint64_t sigsys_bit = UINT64_C(1) << (SIGSYS - 1);
 
 /* The kernel returns from trap() by this. Debuggers and unwinders know it by its instructions. */
@@ -52,8 +56,8 @@ __asm__(".text\n"
 bool virtual_install(int signal, const struct virtual_action *to, struct virtual_action *before)
 {
     struct virtual_action a = *to;
-    if (a.restorer == NULL && a.flags == 0) {
-        a.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | RESTORER;
+    if (a.restorer == NULL) {
+        a.flags = (a.flags != 0 ? a.flags : SA_SIGINFO | SA_NODEFER | SA_RESTART) | RESTORER;
         a.restorer = virtual_restore;
     }
     return SYS_CALL(SYS_rt_sigaction, signal, &a, before, sizeof(a.mask)) == 0;
@@ -158,10 +162,15 @@ static long set_action(const long a[6])
     struct virtual_action asked;
     const struct virtual_action *to = (const struct virtual_action *)a[1];
     if (to == NULL) {
-        return SYS_CALL(SYS_rt_sigaction, a[0], NULL, a[2], a[3]);
+        bool ours = a[0] == SIGSEGV && virtual_tsc_action(NULL, (struct virtual_action *)a[2]);
+        return ours ? 0 : SYS_CALL(SYS_rt_sigaction, a[0], NULL, a[2], a[3]);
     }
     asked = *to;
     asked.mask &= ~sigsys_bit;
+    if (a[0] == SIGSEGV && a[3] == sizeof(asked.mask) &&
+        virtual_tsc_action(&asked, (struct virtual_action *)a[2])) {
+        return 0;
+    }
     return a[0] == SIGSYS ? 0 : SYS_CALL(SYS_rt_sigaction, a[0], &asked, a[2], a[3]);
 }
 
@@ -186,6 +195,7 @@ static long make(long number, const long a[6], ucontext_t *u)
         return value;
     }
     bool executes = number == SYS_execve || number == SYS_execveat;
+    bool tsc = executes && virtual_tsc_off();
     if (executes && virtual_clock != NULL) {
         virtual_deaf(); /* the signal would end a program without this library */
     }
@@ -193,10 +203,25 @@ static long make(long number, const long a[6], ucontext_t *u)
     if (executes && virtual_clock != NULL) {
         virtual_listen();
     }
+    virtual_tsc_on(tsc);
     if ((number == SYS_fork || number == SYS_clone) && value == 0) {
+        virtual_tsc_off();
         virtual_clock = NULL; /* it is in the midst of what its parent does */
     }
     return value;
+}
+
+/* The thread has read the processor's clock: its fault sends this signal (tsc.c). */
+static void read_tsc(const siginfo_t *info, ucontext_t *u)
+{
+    struct sim_task *me = virtual_self;
+    if (me == NULL || info->si_code != SI_TKILL || info->si_pid != getpid()) {
+        return;
+    }
+    uint8_t shut = me->shut;
+    me->gate = me->shut = SIM_GATE_OPEN;
+    virtual_read_tsc(u);
+    me->shut = me->gate = shut;
 }
 
 static void trap(int signal, siginfo_t *info, void *context)
@@ -207,11 +232,17 @@ static void trap(int signal, siginfo_t *info, void *context)
     struct sim_task *me = virtual_self;
     const long number = info->si_syscall;
     const long a[6] = {g[REG_RDI], g[REG_RSI], g[REG_RDX], g[REG_R10], g[REG_R8], g[REG_R9]};
+    if (info->si_code != CALL_TRAPPED) {
+        read_tsc(info, u);
+        return;
+    }
     if (me == NULL) {
         g[REG_RAX] = make(number, a, u);
         return;
     }
     me->gate = SIM_GATE_OPEN;
+    virtual_tsc_on(tsc_due);
+    tsc_due = false;
     if (number == SYS_rt_sigreturn) { /* of another handler, on the stack above this one */
         me->gate = me->shut;
         __asm__ volatile("mov %0, %%rsp\n"
@@ -223,6 +254,7 @@ static void trap(int signal, siginfo_t *info, void *context)
         __builtin_unreachable();
     }
     if (must_be_there(number, a)) {
+        tsc_due = virtual_tsc_off();
         g[REG_RIP] -= SYSCALL_BYTES;
         g[REG_RAX] = number;
         return;
@@ -261,6 +293,7 @@ void virtual_trap(void)
     if (!refused && set(true)) {
         me->shut = me->gate = SIM_GATE_SHUT;
         virtual_listen();
+        virtual_trap_tsc();
     } else if (!refused || virtual_clock->rank == 0) {
         refused = true;
         log_line(LOG_WARN,
@@ -275,6 +308,7 @@ void virtual_untrap(void)
 {
     struct sim_task *me = virtual_self;
     if (me != NULL && me->shut != SIM_GATE_OPEN) {
+        virtual_tsc_off();
         me->shut = me->gate = SIM_GATE_OPEN;
         set(false);
     }

@@ -149,6 +149,7 @@ struct sim_task *virtual_step_out(void)
     struct sim_task *self = virtual_self;
     if (self != NULL) {
         self->gate = SIM_GATE_OPEN;
+        virtual_tsc_off();
     }
     virtual_self = NULL;
     return self;
@@ -158,6 +159,7 @@ void virtual_step_in(struct sim_task *self)
 {
     virtual_self = self;
     virtual_shut(self);
+    virtual_tsc_on(self != NULL && self->shut == SIM_GATE_SHUT);
 }
 
 /* Notes that something came from outside of the simulation, at no virtual time. */

@@ -91,6 +91,16 @@ struct virtual_action {
     uint64_t mask;
 };
 bool virtual_install(int signal, const struct virtual_action *to, struct virtual_action *before);
+/* virtual_trap_tsc() has rdtsc and rdtscp of the calling thread trapped (tsc.c). virtual_tsc_off()
+ * ends that, for a thread, process or program in no simulation that begins then; virtual_tsc_on()
+ * has it again if it `was` on. virtual_read_tsc() gives the thread what it is to read; false: it is
+ * at no such instruction. virtual_tsc_action() is sigaction() for SIGSEGV; false: it is the
+ * kernel's. */
+void virtual_trap_tsc(void);
+bool virtual_tsc_off(void);
+void virtual_tsc_on(bool was);
+bool virtual_read_tsc(void *context);
+bool virtual_tsc_action(const struct virtual_action *asked, struct virtual_action *before);
 /* virtual_is_open() says whether an instruction is this library's, or libportals'. */
 bool virtual_is_open(uintptr_t pc);
 /* virtual_listen() says that the coordinator may ask the process what it does (spins.c);

@@ -162,5 +162,31 @@ held() {
     done
 }
 
+# The processor's clock counts nanoseconds of virtual time, from 1,000 s on; each read is a look, 20 ns.
+tsc() {
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    # tsc_of WANTED RANKS CASE
+    tsc_of() {
+        for _ in 1 2 3; do
+            same "tsc $3" "$1" "$(sim -n "$2" --quiet "$programs/simnic_tsc" "$3" 2>&1 | xargs)"
+        done
+    }
+    tsc_of "1020 1020 0 20 1000000010020" 1 reads
+    tsc_of 4999 1 spins
+    # The put shows 711.94 ns later, in the look until 720.
+    tsc_of 720 2 flag
+    tsc_of "1020 1020 1020 1020 0 1020" 1 threads
+    tsc_of "2 1 1 2040" 1 faults
+    for action in dies none; do
+        sim -n 1 --quiet "$programs/simnic_tsc" "$action" > "$work/out" 2> /dev/null
+        ended=$?
+        same "tsc $action: status" "$([ "$action" = dies ] && echo 139 || echo 0)" "$ended"
+        same "tsc $action" 1020 "$(cat "$work/out")"
+    done
+    # Outside of a simulation it is the processor's.
+    same "outside" 0 "$("$programs/simnic_tsc" none > /dev/null; echo $?)"
+}
+
 $case
 exit $status
