@@ -62,13 +62,17 @@ enum {
     PW_RAW_OBSERVE = 32 /* with PW_RAW_PACKET: the kernel handles all frames as well */
 };
 
-/* Where frames come from: one of the first three. */
+/* Where frames come from: one of iface, tap, pcap and serve. */
 struct pw_raw_source {
     const char *iface; /* an interface; it needs CAP_BPF, CAP_NET_ADMIN, CAP_NET_RAW to be opened */
     const char *tap;   /* an interface without a card, which is made */
     const char *pcap;  /* a capture file */
     const char *out;   /* with pcap: where frames that are sent go, or NULL */
     unsigned flags;    /* PW_RAW_... */
+    /* The socket of `pinwheel raw serve`, which owns an interface: the program needs no capability,
+     * and has frames as its policy allows. No frame can be passed on. */
+    const char *serve;
+    unsigned ring; /* with serve: slots of each context's ring; 0: as many as the policy allows */
 };
 
 /* What has become of the frames of a context; each is counted in one of those from `answered` to
@@ -100,8 +104,14 @@ PW_RAW_EXPORT int pw_raw_rules(struct pw_raw *raw, const char *rules);
 
 /* pw_raw_open() opens the source; rules and contexts must be there. -EIO: it cannot be opened, and
  * pw_raw_error() says why. Afterwards the program needs no capability, unless it sets rules again
- * or handlers pass frames on. */
+ * or handlers pass frames on. With `serve` also -EACCES: the policy does not allow the rules;
+ * -ENOSPC: not so much, or there is no room now; -ENOENT, -ECONNREFUSED: there is no owner.
+ * pw_raw_again() opens the same source again, with the rules, HPU memory and queues as they are:
+ * when the owner of the interface has gone (pw_raw_turn() or pw_raw_wait() returned -ECONNRESET),
+ * or has ended the context (-ETIMEDOUT: its frames were not taken; -ESHUTDOWN). It is for `serve`.
+ */
 PW_RAW_EXPORT int pw_raw_open(struct pw_raw *raw, const struct pw_raw_source *source);
+PW_RAW_EXPORT int pw_raw_again(struct pw_raw *raw);
 
 /* pw_raw_turn() runs handlers on the frames that are there, some of each context, and returns their
  * number. -ENODATA: there will be no more; others end the source. pw_raw_wait() sleeps until there

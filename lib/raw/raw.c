@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "queue.h"
 #include "raw/engine.h"
+#include "raw/serve/served.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@ struct pw_raw {
     bool has_rules, faults;
     char error[RAW_ERROR];
     char *words[RAW_CONTEXTS][3]; /* strings of the program: image, prefix, name */
+    char *serve;                  /* the owner's socket; NULL: the source is another one */
+    unsigned ring, flags;
     struct queue queue[RAW_CONTEXTS];
 };
 
@@ -68,6 +71,7 @@ void pw_raw_close(struct pw_raw *raw)
     if (raw->faults) {
         pinwheel_hpu_shared.fault_remove();
     }
+    free(raw->serve);
     free(raw);
 }
 
@@ -213,6 +217,19 @@ int pw_raw_rules(struct pw_raw *raw, const char *text)
     return rc;
 }
 
+static int open_served(struct pw_raw *raw)
+{
+    struct raw_engine *e = &raw->engine;
+    char said[RAW_ERROR];
+    struct raw_served_options o = {
+        .path = raw->serve, .ring = raw->ring, .spin = (raw->flags & PW_RAW_SPIN) != 0};
+    for (unsigned c = 0; c < e->count; c++) {
+        o.share[c] = e->context[c].options.share;
+        o.priority[c] = e->context[c].options.priority;
+    }
+    return raw_served_open(&e->source, &o, &e->wanted, said, raw->error);
+}
+
 static int open_source(struct pw_raw *raw, const struct pw_raw_source *s)
 {
     struct raw_engine *e = &raw->engine;
@@ -244,13 +261,42 @@ int pw_raw_open(struct pw_raw *raw, const struct pw_raw_source *s)
     if (!raw->has_rules) {
         return fail(raw, -EINVAL, "contexts and then rules come before pw_raw_open()");
     }
-    if ((s->iface != NULL) + (s->tap != NULL) + (s->pcap != NULL) != 1 ||
+    if ((s->iface != NULL) + (s->tap != NULL) + (s->pcap != NULL) + (s->serve != NULL) != 1 ||
         ((s->flags & PW_RAW_OBSERVE) != 0 && (s->flags & PW_RAW_PACKET) == 0)) {
         return fail(raw, -EINVAL,
-                    "a source is an interface, a tap or a file, and PW_RAW_OBSERVE is for "
-                    "PW_RAW_PACKET");
+                    "a source is an interface, a tap, a file or an owner's socket, and "
+                    "PW_RAW_OBSERVE is for PW_RAW_PACKET");
+    }
+    if (s->serve != NULL) {
+        free(raw->serve);
+        raw->serve = strdup(s->serve);
+        raw->ring = s->ring;
+        raw->flags = s->flags;
+        return raw->serve != NULL ? open_served(raw) : fail(raw, -ENOMEM, "no memory");
     }
     return open_source(raw, s) == 0 ? 0 : -EIO;
+}
+
+int pw_raw_again(struct pw_raw *raw)
+{
+    if (raw->serve == NULL || !raw->has_rules) {
+        return fail(raw, -EINVAL, "pw_raw_open() of an owner's socket comes first");
+    }
+    if (raw->engine.source != NULL) {
+        raw->engine.source->ops->close(raw->engine.source);
+        raw->engine.source = NULL;
+    }
+    return open_served(raw);
+}
+
+/* What went wrong with the source, in its own words if it has some. */
+static int source_failed(struct pw_raw *raw, int rc)
+{
+    const char *why = raw_served_why(raw->engine.source);
+    return fail(raw, rc,
+                why[0] != '\0'  ? why
+                : rc == -ENODEV ? "the interface is gone"
+                                : strerror(-rc));
 }
 
 int pw_raw_turn(struct pw_raw *raw)
@@ -262,7 +308,7 @@ int pw_raw_turn(struct pw_raw *raw)
     for (unsigned c = 0; c < raw->engine.count; c++) {
         queue_tell(&raw->queue[c]);
     }
-    return n >= 0 || n == -ENODATA ? n : fail(raw, n, strerror(-n));
+    return n >= 0 || n == -ENODATA ? n : source_failed(raw, n);
 }
 
 int pw_raw_wait(struct pw_raw *raw, int milliseconds)
@@ -272,7 +318,7 @@ int pw_raw_wait(struct pw_raw *raw, int milliseconds)
         return fail(raw, -EINVAL, "pw_raw_open() comes first");
     }
     int rc = s->ops->wait(s, milliseconds);
-    return rc == 0 ? 0 : fail(raw, rc, rc == -ENODEV ? "the interface is gone" : strerror(-rc));
+    return rc == 0 ? 0 : source_failed(raw, rc);
 }
 
 int pw_raw_send(struct pw_raw *raw, const void *frame, size_t length)

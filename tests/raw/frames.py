@@ -9,6 +9,7 @@ frames.py make messages FILE  frames of messages
 frames.py check messages FILE what handlers/count.c says of them
 frames.py serve|ask ...       datagrams and a connection beside the handlers, see live.sh
 """
+import random
 import socket
 import struct
 import subprocess
@@ -203,10 +204,26 @@ def ask_pings(host, count, size):
                 left.remove(number)  # a second one is an error, too
 
 
-def flood(host, count):
+def flood(host, count, port):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         for number in range(count):
-            udp.sendto(struct.pack("!I", number), (host, 7))
+            udp.sendto(struct.pack("!I", number), (host, port))
+
+
+def echoes(host, port, count):
+    """Datagrams of all sizes, each with bytes of its own, a few on their way; each comes back."""
+    dice = random.Random(port)
+    waiting = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.settimeout(60)
+        for number in range(count + 8):
+            if number < count:
+                data = struct.pack("!I", number) + dice.randbytes(dice.randrange(1400))
+                waiting[number] = data
+                udp.sendto(data, (host, port))
+            if len(waiting) == 8 or number >= count and waiting:
+                answer = udp.recv(2000)
+                assert waiting.pop(struct.unpack("!I", answer[:4])[0]) == answer, answer.hex()
 
 
 def ask_one(host):
@@ -247,7 +264,9 @@ def main():
     elif what == "pings":
         ask_pings(which, int(sys.argv[3]), int(sys.argv[4]))
     elif what == "flood":
-        flood(which, int(sys.argv[3]))
+        flood(which, int(sys.argv[3]), int((sys.argv + ["7"])[4]))
+    elif what == "echoes":
+        echoes(which, int(sys.argv[3]), int(sys.argv[4]))
     elif what == "ask-one":
         ask_one(which)
     elif what == "queues":

@@ -258,10 +258,12 @@ int raw_code_make(struct raw_code *code, const struct raw_rules *rules,
     }
     jump(&m, op(BPF_JMP | BPF_JA, 0, 0, 0, 0), &m.pass);
     here(&m, &m.hit);
-    if (maps->counters >= 0) {
+    if (maps->counters >= 0 && rules->count > 0) {
         count_set(&m, maps->counters);
     }
-    if (maps->tc) {
+    if (rules->count == 0) {
+        /* nothing comes here, and the kernel refuses what cannot be reached */
+    } else if (maps->tc) {
         emit(&m, op(BPF_ALU64 | BPF_MOV | BPF_K, R0, 0, 0, INGRESS_DROP));
         emit(&m, op(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
     } else {

@@ -45,15 +45,20 @@ static bool all_true(const struct raw_clause *clause, unsigned count, const uint
     return true;
 }
 
-int raw_match(const struct raw_rules *rules, const uint8_t *frame, size_t length)
+int raw_match_sets(const struct raw_set *sets, unsigned count, const uint8_t *frame, size_t length)
 {
-    for (unsigned s = 0; s < rules->count; s++) {
-        const struct raw_set *set = &rules->set[s];
+    for (unsigned s = 0; s < count; s++) {
+        const struct raw_set *set = &sets[s];
         if (all_true(set->clause, set->count, frame, length)) {
             return raw_verdict(s, all_true(set->end, set->ends, frame, length));
         }
     }
     return RAW_NONE;
+}
+
+int raw_match(const struct raw_rules *rules, const uint8_t *frame, size_t length)
+{
+    return raw_match_sets(rules->set, rules->count, frame, length);
 }
 
 uint32_t raw_word_of(const struct raw_word *word, const uint8_t *frame, size_t length)

@@ -85,8 +85,10 @@ static inline int raw_verdict(unsigned set, bool ends)
  * mask: up to the last that the mask selects. */
 unsigned raw_mask_bytes(uint32_t mask, bool little);
 
-/* raw_match() is the reference: the verdict of the first set that matches, or RAW_NONE. */
+/* raw_match() is the reference: the verdict of the first set that matches, or RAW_NONE;
+ * raw_match_sets() the same of sets without a table around them. */
 int raw_match(const struct raw_rules *rules, const uint8_t *frame, size_t length);
+int raw_match_sets(const struct raw_set *sets, unsigned count, const uint8_t *frame, size_t length);
 
 /* raw_word_of() returns the selected bits of a word of the frame; bytes beyond its end are 0. */
 uint32_t raw_word_of(const struct raw_word *word, const uint8_t *frame, size_t length);
@@ -103,6 +105,10 @@ const char *raw_rules_name(unsigned n);
 
 /* raw_rules_load() reads the table in a file, or the one of a name that raw_rules_known() has. */
 int raw_rules_load(struct raw_rules *rules, const char *path, char error[RAW_ERROR]);
+
+/* raw_text_load() reads a file of text into *text, which the caller frees. 0, or -1 with the error
+ * set. */
+int raw_text_load(const char *path, char **text, size_t *length, char error[RAW_ERROR]);
 
 /* raw_rules_print() writes the table as text that raw_rules_parse() reads as the same table: each
  * rule in its numbers. It returns the length that the text needs, like snprintf(). */

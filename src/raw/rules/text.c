@@ -130,7 +130,7 @@ static int read_message(struct raw_reading *r)
     return more;
 }
 
-static int read_line(struct raw_reading *r)
+int raw_read_condition(struct raw_reading *r)
 {
     struct raw_lexer *l = &r->lexer;
     int rc;
@@ -140,11 +140,20 @@ static int read_line(struct raw_reading *r)
     if ((rc = raw_lexer_take(l, "qinq")) != 0) {
         return rc < 0 ? -1 : read_tags(r, true);
     }
+    return raw_read_clause(r, false);
+}
+
+static int read_line(struct raw_reading *r)
+{
+    struct raw_lexer *l = &r->lexer;
+    int rc;
     if ((rc = raw_lexer_take(l, "message")) != 0) {
         return rc < 0 ? -1 : read_message(r);
     }
-    rc = raw_lexer_take(l, "end");
-    return rc < 0 ? -1 : raw_read_clause(r, rc == 1);
+    if ((rc = raw_lexer_take(l, "end")) != 0) {
+        return rc < 0 ? -1 : raw_read_clause(r, true);
+    }
+    return raw_read_condition(r);
 }
 
 static int read_head(struct raw_reading *r, const struct raw_rules *rules)
@@ -269,31 +278,47 @@ const char *raw_rules_name(unsigned n)
     return n < KNOWN ? known[n].name : NULL;
 }
 
-int raw_rules_load(struct raw_rules *rules, const char *path, char error[RAW_ERROR])
+int raw_text_load(const char *path, char **text, size_t *length, char error[RAW_ERROR])
 {
-    const char *text = raw_rules_known(path);
-    if (text != NULL) {
-        return raw_rules_parse(rules, path, text, strlen(text), error);
-    }
     char *bytes = malloc(TEXT_MOST);
     FILE *file = bytes != NULL ? fopen(path, "re") : NULL;
     if (file == NULL) {
-        snprintf(error, RAW_ERROR,
-                 "%.100s: %s; rules are a file, or icmp-echo, udp-echo, slmp, all", path,
-                 strerror(bytes != NULL ? errno : ENOMEM));
+        snprintf(error, RAW_ERROR, "%.100s: %s", path, strerror(bytes != NULL ? errno : ENOMEM));
         free(bytes);
         return -1;
     }
-    size_t length = fread(bytes, 1, TEXT_MOST, file);
-    int rc = -1;
+    *length = fread(bytes, 1, TEXT_MOST, file);
+    int rc = 0;
     if (ferror(file)) {
         snprintf(error, RAW_ERROR, "%.100s: cannot be read: %s", path, strerror(errno));
-    } else if (length == TEXT_MOST) {
+        rc = -1;
+    } else if (*length == TEXT_MOST) {
         snprintf(error, RAW_ERROR, "%.100s: is longer than %d bytes", path, TEXT_MOST - 1);
-    } else {
-        rc = raw_rules_parse(rules, path, bytes, length, error);
+        rc = -1;
     }
     fclose(file);
-    free(bytes);
+    if (rc != 0) {
+        free(bytes);
+        return -1;
+    }
+    *text = bytes;
+    return 0;
+}
+
+int raw_rules_load(struct raw_rules *rules, const char *path, char error[RAW_ERROR])
+{
+    const char *known = raw_rules_known(path);
+    char *text;
+    size_t length;
+    if (known != NULL) {
+        return raw_rules_parse(rules, path, known, strlen(known), error);
+    }
+    if (raw_text_load(path, &text, &length, error) != 0) {
+        size_t n = strlen(error);
+        snprintf(error + n, RAW_ERROR - n, "; rules are a file, or icmp-echo, udp-echo, slmp, all");
+        return -1;
+    }
+    int rc = raw_rules_parse(rules, path, text, length, error);
+    free(text);
     return rc;
 }

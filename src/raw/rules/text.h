@@ -24,6 +24,9 @@ int raw_read_word(struct raw_reading *r, struct raw_rule *rule);
  * a protocol must have been named before. 0 or -1. */
 int raw_read_clause(struct raw_reading *r, bool ends);
 
+/* raw_read_condition() takes a line that says which frames match: tags or a clause. 0 or -1. */
+int raw_read_condition(struct raw_reading *r);
+
 /* raw_require() makes the set have a protocol and all below it, before its next clause. 0 or -1. */
 int raw_require(struct raw_reading *r, const char *protocol);
 

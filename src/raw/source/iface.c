@@ -40,6 +40,14 @@ int raw_iface_mtu(const char *iface)
     return rc == 0 ? r.ifr_mtu : rc;
 }
 
+int raw_iface_address(const char *iface, uint8_t address[6])
+{
+    struct ifreq r = {0};
+    int rc = ask(iface, SIOCGIFHWADDR, &r);
+    memcpy(address, r.ifr_hwaddr.sa_data, 6);
+    return rc;
+}
+
 bool raw_iface_gone(unsigned ifindex)
 {
     char name[IF_NAMESIZE];

@@ -4,11 +4,15 @@
 #define RAW_IFACE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* raw_iface_queues() returns the number of receive queues, 1 if the driver does not say;
  * raw_iface_mtu() the MTU, or -errno. */
 unsigned raw_iface_queues(const char *iface);
 int raw_iface_mtu(const char *iface);
+
+/* raw_iface_address() stores the interface's own address of the link. 0 or -errno. */
+int raw_iface_address(const char *iface, uint8_t address[6]);
 
 /* raw_iface_gone() is true if this namespace has no interface of that index any more. For threads
  * that spin: raw_iface_gone_now_and_then() asks the kernel once in many calls. */

@@ -53,7 +53,8 @@ static bool sort(struct raw_sorted *s, uint32_t slot, uint32_t length, uint64_t 
     }
     struct raw_sorted_queue *q = &s->queue[s->wanted.context[verdict >> 1]];
     if (q->count == SORTED_QUEUE) {
-        return false; /* matched and not brought: that is counted as lost (raw_engine_lost()) */
+        s->lost[s->wanted.context[verdict >> 1]]++;
+        return false; /* matched and not brought: so raw_engine_lost() counts it */
     }
     q->frame[(q->first + q->count++) % SORTED_QUEUE] = (struct raw_frame){
         .bytes = bytes, .length = length, .verdict = verdict, .time = time, .slot = slot};
@@ -162,6 +163,17 @@ static int sorted_rules(struct raw_source *source, const struct raw_wanted *want
     return rc;
 }
 
+static unsigned sorted_fds(struct raw_source *source, int *fds, unsigned most)
+{
+    fds[0] = sorted_of(source)->fd;
+    return most > 0 ? 1 : 0;
+}
+
+static uint64_t sorted_lost(struct raw_source *source, unsigned context)
+{
+    return sorted_of(source)->lost[context];
+}
+
 static void sorted_counts(struct raw_source *source, struct raw_source_counts *counts)
 {
     struct raw_sorted *s = sorted_of(source);
@@ -184,6 +196,8 @@ int raw_sorted_open(struct raw_sorted *s, const char *name, const struct raw_wan
         .wait = sorted_wait,
         .rules = sorted_rules,
         .counts = sorted_counts,
+        .fds = sorted_fds,
+        .lost = sorted_lost,
         .now = now_ns,
         .close = raw_sorted_close,
     };

@@ -43,6 +43,7 @@ struct raw_sorted {
     unsigned ifindex;
     bool spin;
     struct raw_source_counts counts;
+    uint64_t lost[RAW_CONTEXTS]; /* frames that found the queue of their context full */
     /* private */
     struct raw_rules *rules;
     struct raw_wanted wanted;

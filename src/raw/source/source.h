@@ -73,6 +73,11 @@ struct raw_source_ops {
     /* rules() puts other rules in place of those there are; frames meet the one or the other. */
     int (*rules)(struct raw_source *s, const struct raw_wanted *wanted, char error[RAW_ERROR]);
     void (*counts)(struct raw_source *s, struct raw_source_counts *counts);
+    /* fds() stores the descriptors that are readable when frames are there, at most `most`, and
+     * returns their number; lost() returns how many frames of a context found no room. NULL: only
+     * those of interfaces and taps have them. */
+    unsigned (*fds)(struct raw_source *s, int *fds, unsigned most);
+    uint64_t (*lost)(struct raw_source *s, unsigned context);
     uint64_t (*now)(struct raw_source *s); /* the clock of its frames */
     void (*close)(struct raw_source *s);
 };

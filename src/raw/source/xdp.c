@@ -181,21 +181,30 @@ static void xdp_flush(struct raw_source *s)
     }
 }
 
+static unsigned xdp_fds(struct raw_source *s, int *fds, unsigned most)
+{
+    struct xdp *x = xdp_of(s);
+    unsigned n = 0;
+    for (unsigned i = 0; i < x->queues * x->contexts && n < most; i++) {
+        fds[n++] = x->queue[i / x->contexts].fd[i % x->contexts];
+    }
+    return n;
+}
+
 static int xdp_wait(struct raw_source *s, int milliseconds)
 {
     struct xdp *x = xdp_of(s);
-    struct pollfd fds[QUEUES * RAW_CONTEXTS];
-    nfds_t n = 0;
+    struct pollfd polled[QUEUES * RAW_CONTEXTS];
+    int fds[QUEUES * RAW_CONTEXTS];
     xdp_flush(s); /* what found no room in the kernel before */
     if (x->spin) {
         return raw_iface_gone_now_and_then(x->ifindex, &x->idle) ? -ENODEV : 0;
     }
-    for (unsigned q = 0; q < x->queues; q++) {
-        for (unsigned c = 0; c < x->contexts; c++) {
-            fds[n++] = (struct pollfd){.fd = x->queue[q].fd[c], .events = POLLIN};
-        }
+    unsigned n = xdp_fds(s, fds, QUEUES * RAW_CONTEXTS);
+    for (unsigned i = 0; i < n; i++) {
+        polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     }
-    int rc = poll(fds, n, milliseconds);
+    int rc = poll(polled, n, milliseconds);
     if (rc == 0) {
         return raw_iface_gone(x->ifindex) ? -ENODEV : 0;
     }
@@ -256,6 +265,16 @@ static void xdp_counts(struct raw_source *s, struct raw_source_counts *counts)
     }
 }
 
+static uint64_t xdp_lost(struct raw_source *s, unsigned context)
+{
+    struct xdp *x = xdp_of(s);
+    uint64_t lost = 0;
+    for (unsigned q = 0; q < x->queues; q++) {
+        lost += xsk_lost(&x->queue[q], context);
+    }
+    return lost;
+}
+
 static void xdp_close(struct raw_source *s)
 {
     struct xdp *x = xdp_of(s);
@@ -282,6 +301,8 @@ static const struct raw_source_ops ops = {
     .wait = xdp_wait,
     .rules = xdp_rules,
     .counts = xdp_counts,
+    .fds = xdp_fds,
+    .lost = xdp_lost,
     .now = now_ns,
     .close = xdp_close,
 };

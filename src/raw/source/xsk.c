@@ -252,6 +252,14 @@ bool xsk_send_copy(struct xsk_queue *q, const uint8_t *frame, uint32_t length)
     return true;
 }
 
+uint64_t xsk_lost(const struct xsk_queue *q, unsigned context)
+{
+    struct xdp_statistics s = {0};
+    socklen_t length = sizeof(s);
+    (void)getsockopt(q->fd[context], SOL_XDP, XDP_STATISTICS, &s, &length);
+    return s.rx_dropped + s.rx_ring_full;
+}
+
 void xsk_refill(struct xsk_queue *q)
 {
     struct xsk_ring *done = &q->completion, *fill = &q->fill;

@@ -72,6 +72,9 @@ bool xsk_send(struct xsk_queue *q, uint64_t address, uint32_t length);
  */
 bool xsk_send_copy(struct xsk_queue *q, const uint8_t *frame, uint32_t length);
 
+/* xsk_lost() returns how many frames of a context the kernel found no room for. */
+uint64_t xsk_lost(const struct xsk_queue *q, unsigned context);
+
 /* xsk_refill() takes back what was sent and gives the kernel free slots; xsk_flush() tells it to
  * send. */
 void xsk_refill(struct xsk_queue *q);

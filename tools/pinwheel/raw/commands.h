@@ -5,5 +5,6 @@
 
 int raw_command_check(int argc, char **argv);
 int raw_command_run(int argc, char **argv);
+int raw_command_serve(int argc, char **argv);
 
 #endif

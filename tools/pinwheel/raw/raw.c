@@ -9,6 +9,7 @@
 
 static const struct family_member members[] = {
     {"run", raw_command_run, "run handlers on the frames of an interface or a capture file"},
+    {"serve", raw_command_serve, "own an interface for users without privilege"},
     {"check", raw_command_check, "what rules match; the XDP program; a proof that both agree"},
 };
 

@@ -3,10 +3,12 @@
  * `pinwheel raw run`: handlers on the frames of an interface, or of a capture file, until a signal,
  * a limit or the end of the file. SIGHUP reads the rules again.
  */
+#include "base/sys.h"
 #include "commands.h"
 #include "pinwheel/util/args.h"
-#include "raw/drop.h"
 #include "raw/engine.h"
+#include "raw/serve/served.h"
+#include "raw/source/drop.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -18,9 +20,10 @@
 enum { IDLE_MS = 100 };
 
 struct run {
-    const char *iface, *tap, *pcap, *out, *rules, *image, *timing;
+    const char *iface, *tap, *pcap, *serve, *out, *rules, *image, *timing;
     int mode, by;
-    bool yes, spin, quiet, observe, drop;
+    bool yes, spin, quiet, observe, drop, again;
+    unsigned ring;
     uint64_t seconds, frames;
     uint64_t state, age, budget, messages;
     unsigned contexts;
@@ -81,6 +84,12 @@ static const struct args_option options[] = {
     {"--iface", "NAME", "the interface whose frames run handlers", ARGS_TEXT, AT(iface)},
     {"--tap", "NAME", "an interface without a card instead, made for this", ARGS_TEXT, AT(tap)},
     {"--pcap", "FILE", "frames of a capture file instead", ARGS_TEXT, AT(pcap)},
+    {"--serve", "PATH", "frames of an interface that `pinwheel raw serve` owns: its socket",
+     ARGS_TEXT, AT(serve)},
+    {"--ring", "SLOTS", "with --serve: of each context's ring (default: what the policy allows)",
+     ARGS_UNSIGNED, AT(ring), 2, 4096},
+    {"--again", NULL, "with --serve: when the owner has gone, wait for another one", ARGS_FLAG,
+     AT(again)},
     {"--out", "FILE", "with --pcap: where frames that are sent go", ARGS_TEXT, AT(out)},
     {"--image", "FILE",
      "handlers raw_header, raw_payload, raw_completion: a shared object, or RV32", ARGS_TEXT,
@@ -177,7 +186,45 @@ static void read_rules_again(struct raw_engine *e, const struct run *r)
 
 static const char *name_of(const struct run *r)
 {
-    return r->iface != NULL ? r->iface : r->tap != NULL ? r->tap : r->pcap;
+    return r->iface != NULL   ? r->iface
+           : r->tap != NULL   ? r->tap
+           : r->serve != NULL ? r->serve
+                              : r->pcap;
+}
+
+static int open_served(struct raw_engine *e, const struct run *r, char error[RAW_ERROR])
+{
+    char said[RAW_ERROR];
+    struct raw_served_options o = {.path = r->serve, .ring = r->ring, .spin = r->spin};
+    for (unsigned c = 0; c < e->count; c++) {
+        o.share[c] = e->context[c].options.share;
+        o.priority[c] = e->context[c].options.priority;
+    }
+    int rc = raw_served_open(&e->source, &o, &e->wanted, said, error);
+    if (rc == 0) {
+        fprintf(stderr, "pinwheel raw run: %s; %u sets\n", said, e->rules.count);
+    }
+    return rc;
+}
+
+/* The owner has gone: waits until another one takes us in. Contexts keep what they have. 0, or the
+ * error at which it ends. */
+static int find_owner(struct raw_engine *e, const struct run *r, int n)
+{
+    char error[RAW_ERROR] = "";
+    int rc = -ECONNREFUSED;
+    fprintf(stderr, "pinwheel raw run: %s\n", raw_served_why(e->source));
+    if (!r->again) {
+        return n;
+    }
+    e->source->ops->close(e->source);
+    e->source = NULL;
+    while (!stopped && (rc == -ECONNREFUSED || rc == -ENOENT || rc == -ECONNRESET ||
+                        rc == -ESHUTDOWN || rc == -EBUSY || rc == -ETIMEDOUT)) {
+        sys_nap((int64_t)IDLE_MS * 1000000);
+        rc = open_served(e, r, error);
+    }
+    return rc == 0 || stopped ? 0 : (say(error), rc);
 }
 
 static int loop(struct raw_engine *e, const struct run *r)
@@ -190,6 +237,12 @@ static int loop(struct raw_engine *e, const struct run *r)
         n = raw_engine_turn(e);
         if (n == 0) {
             n = e->source->ops->wait(e->source, IDLE_MS);
+        }
+        if (n < 0 && r->serve != NULL) {
+            n = find_owner(e, r, n);
+            if (n < 0 || e->source == NULL) {
+                return n < 0;
+            }
         }
         if (reload) {
             read_rules_again(e, r);
@@ -213,6 +266,9 @@ static int open_source(struct raw_engine *e, const struct run *r)
     if (r->pcap != NULL) {
         return raw_pcap_open(&e->source, r->pcap, r->out, &e->wanted, error) == 0 ? 0 : say(error);
     }
+    if (r->serve != NULL) {
+        return open_served(e, r, error) == 0 ? 0 : say(error);
+    }
     struct raw_iface_options o = {.iface = name_of(r),
                                   .mode = (enum raw_mode)r->mode,
                                   .yes = r->yes,
@@ -225,7 +281,7 @@ static int open_source(struct raw_engine *e, const struct run *r)
     if (open(&e->source, &o, &e->wanted, said, error) != 0) {
         return say(error);
     }
-    int rc = r->drop ? raw_drop() : 0;
+    int rc = r->drop ? raw_drop(0) : 0;
     if (rc != 0) {
         snprintf(error, sizeof(error), "capabilities are not given up: %s", strerror(-rc));
         return say(error);
@@ -270,11 +326,13 @@ static int run(const struct run *r)
     status = status == 0 ? open_source(e, r) : status;
     if (status == 0) {
         status = loop(e, r);
-        for (unsigned c = 0; c < e->count; c++) {
+        for (unsigned c = 0; c < e->count && e->source != NULL; c++) {
             raw_context_age(&e->context[c], e->source, 0, true);
         }
-        e->source->ops->flush(e->source);
-        if (!r->quiet) {
+        if (e->source != NULL) {
+            e->source->ops->flush(e->source);
+        }
+        if (e->source != NULL && !r->quiet) {
             print_counts(e);
         }
     }
@@ -309,9 +367,12 @@ int raw_command_run(int argc, char **argv)
     if (a.next < argc) {
         return args_error(&a, "%s: there are no operands", argv[a.next]);
     }
-    if ((r.iface != NULL) + (r.tap != NULL) + (r.pcap != NULL) != 1) {
-        return args_error(&a,
-                          "--iface NAME, --tap NAME or --pcap FILE says where frames come from");
+    if ((r.iface != NULL) + (r.tap != NULL) + (r.pcap != NULL) + (r.serve != NULL) != 1) {
+        return args_error(&a, "--iface NAME, --serve PATH, --tap NAME or --pcap FILE says where "
+                              "frames come from");
+    }
+    if ((r.again || r.ring != 0) && r.serve == NULL) {
+        return args_error(&a, "--ring and --again are for --serve");
     }
     if ((r.by != 0 && r.iface == NULL) || (r.observe && r.by == 0) || (r.mode != 0 && r.by != 0)) {
         return args_error(&a, "--by is for --iface, --observe for --by packet, --mode for AF_XDP");
