@@ -196,6 +196,14 @@ class Raids(unittest.TestCase):
         self.assertEqual(self.run_one(64, "spin"), two + 146800 + 14000 + 396800)
         self.assertEqual(self.run_one(64, "spin", direct=True), two + 396800)
 
+    def test_locks(self):
+        # One server's packet waits for nobody; of two the second one waits at least until the first
+        # has its read, 2 · 250 ns, and has looked again 20 ns later at most.
+        self.assertEqual(self.run_one(4096, "spin", locks=True), self.run_one(4096, "spin"))
+        longer = self.run_one(8192, "spin", locks=True) - self.run_one(8192, "spin")
+        self.assertGreater(longer, 500000)
+        self.assertLess(longer, 500000 + 2 * 4096 * 16 + 20000)
+
     def test_parts(self):
         run = Raid(DISCRETE, 22000, 4096, "spin", TEN, HOST)
         self.assertEqual(list(run.part.values()), [8192, 5616, 4096, 4096])

@@ -47,8 +47,8 @@ USES = {
     "4": {"": ("--times", "53,60,640,700")},
     "5b": {"": (*MEMORY, "--put", "0", "--program", "library")},
     "7a": {"": ()},
-    "7c": {"": (*MEMORY, "--put", "0"),
-           "cycles": (*MEMORY, "--put", "0", "--handler", "31", "--byte", "280.6")},
+    "7c": {"": (*MEMORY, "--put", "0", "--locks", "unit"),
+           "cycles": (*MEMORY, "--put", "0", "--locks", "unit", "--handler", "31", "--byte", "280.6")},
 }
 
 
@@ -69,7 +69,7 @@ def uses():
     """The figures of the use cases: values are what the calculator says, or said to be off."""
     with tempfile.TemporaryDirectory() as folder:
         for figure, count, wanted in (("3d", 18, False), ("4", 12, True), ("5b", 16, True), ("7a", 16, True),
-                                      ("7c", 18, None)):
+                                      ("7c", 18, False)):
             run = subprocess.run([pinwheel, "reproduce", figure, "--json", "--out", folder],
                                  capture_output=True, text=True)
             [found] = json.loads(run.stdout)
@@ -81,10 +81,12 @@ def uses():
             same(f"values of {figure}", count, len(values))
             for value in values[::7]:
                 same(f"expectation of {figure} {value}", expected_use(figure, value), value["expected_ps"])
-            # RAID waits for messages of one sender that run side by side: one part is right.
-            near = [v for v in values if figure != "7c" or v["bytes"] <= 4096]
-            off = [v for v in near if abs(v["found_ps"] / v["expected_ps"] - 1) > 0.03]
+            off = [v for v in values if abs(v["found_ps"] / v["expected_ps"] - 1) > 0.03]
             same(f"off {figure}", [], off)
+            if figure == "7c":  # "within 0.3 of an expectation computed before the run"; the paper's is 2.76
+                told = [a["found"] + 1 for a in found["anchors"] if "2.76" in a["says"]]
+                at = {v["way"]: v["expected_ps"] for v in values if (v["nic"], v["bytes"]) == ("integrated", 1048576)}
+                same("RAID", True, abs(told[0] - at["rdma"] / at["spin"]) < 0.3)
             nics = ["-" + nic for nic in ("integrated", "discrete")] if figure != "4" else [""]
             for nic in nics:
                 xml.etree.ElementTree.parse(f"{folder}/spin-sc17-{figure}{nic}.svg")

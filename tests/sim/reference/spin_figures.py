@@ -119,7 +119,7 @@ def raid(o):
         row = {"bytes": size}
         for way in ("rdma", "spin"):
             row[way] = Raid(machine(o), size, o.unit, way, handler(o), memory(o),
-                            o.acks == "direct").run() / NS
+                            o.acks == "direct", o.locks == "unit").run() / NS
         row["rdma_over_spin"] = row["rdma"] / row["spin"]
         yield row
 
@@ -150,6 +150,7 @@ CHOICES = {
     "root": ("puts", "messages", "handler"),
     "program": ("paper", "library"),
     "acks": ("server", "direct"),
+    "locks": ("none", "unit"),
 }
 DEFAULTS = {"handler": 0.0, "put": 0.0, "byte": 0.0, "block": 0.0, "dram": 51.0, "memory": 6.7,
             "busy": 10000.0, "hpus": 0, "unit": 4096, "eager": 4096,

@@ -236,11 +236,14 @@ class Raid:
     """
 
     PARITY, DATA, ACK = 1, (2, 3, 4, 5), 1
+    LOOK = 20_000  # at a lock that another handler has
 
-    def __init__(self, nic, size, unit, way, handler, memory, direct=False):
+    def __init__(self, nic, size, unit, way, handler, memory, direct=False, locks=False):
         self.machine = Machine(nic, 6)
         self.client, self.parity = self.machine.hosts[:2]
         self.handler, self.memory, self.direct = handler, memory, direct
+        self.locks, self.locked = locks, set()  # units of the parity on which a handler works
+        self.sent = collections.Counter()  # packets of a server's part that its handlers have
         self.part = {server: 0 for server in self.DATA}
         for at in range(0, size, unit):
             self.part[self.DATA[at // unit % len(self.DATA)]] += min(unit, size - at)
@@ -283,22 +286,31 @@ class Raid:
     # --- handlers ---
 
     def spin_data(self, host, message, count):
+        unit = self.sent[host.number]
+        self.sent[host.number] += 1
+
         def handler():
             yield host.spend(self.handler.call)
             yield host.dma_read(count)
             yield host.dma_write(count, lambda: None)
             yield host.spend(rounded(count, self.handler.byte) + self.handler.put)
-            host.put_from_device(Message(host.number, self.PARITY, count, self.spin_parity))
+            host.put_from_device(Message(
+                host.number, self.PARITY, count,
+                lambda there, message, count: self.spin_parity(there, message, count, unit)))
         host.handle(handler())
 
-    def spin_parity(self, host, message, count):
+    def spin_parity(self, host, message, count, unit):
         server = message.source
 
         def handler():
             yield host.spend(self.handler.call)
+            while self.locks and unit in self.locked:
+                yield host.spend(self.LOOK)
+            self.locked.add(unit)
             yield host.dma_read(count)
             yield host.spend(rounded(count, self.handler.byte))
             yield host.dma_write(count, lambda: None)
+            self.locked.discard(unit)
             self.applied[server] += count
             if self.applied[server] == self.part[server]:
                 yield host.spend(self.handler.put)

@@ -67,6 +67,7 @@ struct figure {
     /* Of `pinwheel sim`: */
     uint32_t hpus;       /* 0: as many as the machine has */
     unsigned cycles;     /* a bit for each way whose handlers run on RV32 cores of FIGURE_HPU_MHZ */
+    bool side_by_side;   /* handlers of several messages of a sender run at a time */
     bool way_is_handler; /* a way is the time of a handler */
     bool size_is_packet; /* packets are as long as `bytes` */
     bool fitted;         /* the fitted parameters are so that it comes out right */

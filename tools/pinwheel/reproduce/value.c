@@ -23,6 +23,7 @@
 extern char **environ;
 
 enum { WORDS = 24, WORD = PATH_MAX + 64 };
+enum { MESSAGES = 64 }; /* of a sender, side by side */
 
 /* A command, and what is besides in its environment. */
 struct command {
@@ -82,12 +83,14 @@ __attribute__((format(printf, 2, 3))) static void add(struct command *c, const c
     c->argv[++c->count] = NULL;
 }
 
-/* A machine as `base`, whose HPUs have another clock, for other processes to read; -1: errno is
- * set. */
-static int machine_of(const char *base)
+/* A machine as `base`, whose HPUs have another clock, or messages side by side, for other processes
+ * to read; -1: errno is set. */
+static int machine_of(const char *base, bool cycles, bool side_by_side)
 {
     int fd = memfd_create("pinwheel reproduce", MFD_CLOEXEC);
-    if (fd >= 0 && dprintf(fd, "base = \"%s\"\nclock = \"%dMHz\"\n", base, FIGURE_HPU_MHZ) < 0) {
+    if (fd >= 0 && (dprintf(fd, "base = \"%s\"\n", base) < 0 ||
+                    (cycles && dprintf(fd, "clock = \"%dMHz\"\n", FIGURE_HPU_MHZ) < 0) ||
+                    (side_by_side && dprintf(fd, "entry_messages = %d\n", MESSAGES) < 0))) {
         close(fd);
         return -1;
     }
@@ -126,7 +129,8 @@ static bool make_command(struct command *c, const char *folder, const struct fig
 {
     bool cycles = !f->alone && (f->cycles >> way & 1) != 0;
     c->count = 0;
-    c->machine = cycles ? machine_of(row->nic) : -1;
+    bool own = cycles || f->side_by_side;
+    c->machine = own ? machine_of(row->nic, cycles, f->side_by_side) : -1;
     snprintf(c->rv32, sizeof(c->rv32), "PINWHEEL_HPU=rv32");
     snprintf(c->packet, sizeof(c->packet), "PINWHEEL_PACKET_SIZE=%" PRIu32, row->bytes);
     if (f->alone) {
@@ -140,7 +144,7 @@ static bool make_command(struct command *c, const char *folder, const struct fig
         add(c, "-n");
         add(c, "%" PRIu32, row->ranks);
         add(c, "--nic");
-        if (cycles) {
+        if (own) {
             add(c, "/proc/%d/fd/%d", getpid(), c->machine);
         } else {
             add(c, "%s", row->nic);
@@ -155,8 +159,7 @@ static bool make_command(struct command *c, const char *folder, const struct fig
     }
     add(c, "%" PRIu32, row->bytes);
     add(c, "%s", f->way[way]);
-    return (!cycles || c->machine >= 0) &&
-           set_environment(c, cycles, !f->alone && f->size_is_packet);
+    return (!own || c->machine >= 0) && set_environment(c, cycles, !f->alone && f->size_is_packet);
 }
 
 static void say_none(const struct command *c, const struct figure *f, const struct figure_row *row,
