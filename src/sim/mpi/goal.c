@@ -32,15 +32,32 @@ struct turning {
     const struct mpi_config *config;
     const struct mpi_rank *r;
     struct goal_builder *b;
-    uint32_t block;
+    uint32_t rank;      /* of the schedule */
     uint32_t *requests; /* by request: its operation, or GOAL_NONE */
     bool failed;        /* memory is short */
     struct chain chains[256];
 };
 
+uint32_t mpi_ranks(const struct mpi_trace *t, const struct mpi_config *c)
+{
+    return c->regular != NULL ? (uint32_t)mpi_grid_ranks(&c->regular->wanted)
+                              : t->ranks * c->blocks;
+}
+
+uint32_t mpi_recorded(const struct mpi_trace *t, const struct mpi_config *c, uint32_t rank)
+{
+    return c->regular != NULL ? mpi_grid_like(&c->regular->large, &c->regular->wanted, rank)
+                              : rank % t->ranks;
+}
+
 static uint32_t rank_of(const struct turning *d, int64_t rank)
 {
-    return rank == MPI_ANY ? GOAL_ANY : (uint32_t)rank + d->block * d->t->ranks;
+    const struct mpi_regular *g = d->config->regular;
+    if (rank == MPI_ANY) {
+        return GOAL_ANY;
+    }
+    return g != NULL ? mpi_grid_move(&g->large, d->r->rank, (uint32_t)rank, &g->wanted, d->rank)
+                     : (uint32_t)rank + (d->rank - d->r->rank);
 }
 
 /* ---- Chains ---- */
@@ -167,16 +184,19 @@ static void complete(struct turning *d, struct chain *c, const int64_t *n, uint3
 
 /* ---- Collectives ---- */
 
-/* Returns the members of an extrapolated communicator: those of the recording, once for each block
- * of ranks. */
+/* Returns the members of an extrapolated communicator of all ranks: those of the recording, once
+ * for each block of ranks, or all of a grid. */
 static const uint32_t *grown(struct turning *d, struct mpi_comm *comm)
 {
     const struct mpi_group *g = comm->group;
-    uint64_t size = (uint64_t)g->size * d->config->blocks;
+    uint64_t size = mpi_ranks(d->t, d->config);
     if (comm->grown == NULL) {
         comm->grown = malloc(sizeof(*comm->grown) * size);
         for (uint64_t i = 0; i < size && comm->grown != NULL; i++) {
-            comm->grown[i] = g->members[i % g->size] + (uint32_t)(i / g->size) * d->t->ranks;
+            /* on a grid, all ranks are in their order */
+            comm->grown[i] = d->config->regular != NULL
+                                 ? (uint32_t)i
+                                 : g->members[i % g->size] + (uint32_t)(i / g->size) * d->t->ranks;
         }
     }
     d->failed |= comm->grown == NULL;
@@ -201,13 +221,14 @@ static uint32_t unroll(struct turning *d, const struct chain *c, const struct mp
     struct mpi_comm *comm = &d->t->comms[s.comm];
     const struct mpi_group *g = comm->group;
     mpi_shape(d->r, call, g->size, &s);
-    bool grows = d->config->blocks > 1 && g->size == d->t->ranks;
+    uint32_t ranks = mpi_ranks(d->t, d->config);
+    bool grows = ranks > d->t->ranks && g->size == d->t->ranks;
     struct goal_config config = goal_config_default;
-    config.ranks = grows ? g->size * d->config->blocks : g->size;
+    config.ranks = grows ? ranks : g->size;
     struct goal_maker m = {.config = &config, .builder = d->b, .cpu = call->thread};
-    m.rank = index_of(g, d->r->rank) + (grows ? d->block * g->size : 0);
+    m.rank = index_of(g, d->r->rank) + (grows ? d->rank - d->r->rank : 0);
     m.members = grows ? grown(d, comm) : g->members;
-    m.shift = grows ? 0 : d->block * d->t->ranks;
+    m.shift = grows ? 0 : d->rank - d->r->rank;
     uint64_t step =
         call->persistent ? comm->persistents[mpi_persistent(d->r, call)].step : comm->at++;
     m.tag = (uint32_t)(comm->base + (uint64_t)(comm->highest_tag + 1) + step);
@@ -300,12 +321,12 @@ static void turn(struct turning *d, const struct mpi_call *call)
 }
 
 int mpi_make_rank(struct mpi_trace *t, const struct mpi_config *c, const struct mpi_rank *r,
-                  uint32_t block, struct goal_builder *b, struct goal_error *error)
+                  uint32_t rank, struct goal_builder *b, struct goal_error *error)
 {
     struct turning *d = calloc(1, sizeof(*d));
     int rc = -1;
     if (d != NULL) {
-        *d = (struct turning){.t = t, .config = c, .r = r, .b = b, .block = block};
+        *d = (struct turning){.t = t, .config = c, .r = r, .b = b, .rank = rank};
         d->requests = malloc(sizeof(*d->requests) * (r->requests + 1));
     }
     if (d != NULL && d->requests != NULL) {

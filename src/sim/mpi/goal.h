@@ -9,6 +9,7 @@
 #ifndef SIM_MPI_GOAL_H
 #define SIM_MPI_GOAL_H
 
+#include "grid.h"
 #include "sim/gen/goal_gen.h"
 #include "trace.h"
 
@@ -16,7 +17,9 @@ enum { MPI_ALGORITHMS_MOST = 8, MPI_NAMES_MOST = 64 };
 
 /* Options of the conversion. */
 struct mpi_config {
-    uint32_t blocks;   /* the schedule has this many times the recording's ranks */
+    uint32_t blocks; /* the schedule has this many times the recording's ranks */
+    /* or, if the program is regular, those of this grid; NULL: it is not said to be */
+    const struct mpi_regular *regular;
     bool gaps;         /* the time between calls becomes calcs */
     uint64_t scale[2]; /* factor of these calcs: numerator, denominator */
     /* the recording may have ended early: messages and receives without a partner are left out */
@@ -85,9 +88,13 @@ int mpi_schedule(struct mpi_trace *t, const struct mpi_config *c, struct mpi_cha
 
 /* ---- Functions that the files of this room share ---- */
 
-/* mpi_make_rank() adds the operations of a rank that was loaded, as a rank of block `block`. */
+/* mpi_ranks() is how many ranks the schedule has, mpi_recorded() the rank of the recording that
+ * does what one of them does. mpi_make_rank() adds the operations of that one, which was loaded,
+ * for rank `rank` of the schedule. */
+uint32_t mpi_ranks(const struct mpi_trace *t, const struct mpi_config *c);
+uint32_t mpi_recorded(const struct mpi_trace *t, const struct mpi_config *c, uint32_t rank);
 int mpi_make_rank(struct mpi_trace *t, const struct mpi_config *c, const struct mpi_rank *r,
-                  uint32_t block, struct goal_builder *b, struct goal_error *error);
+                  uint32_t rank, struct goal_builder *b, struct goal_error *error);
 
 /* mpi_count_rank() counts the messages that a rank sends and receives. mpi_cut_rank() replaces each
  * send and receive without a partner by a calc, and returns how many there were. */

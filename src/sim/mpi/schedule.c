@@ -8,17 +8,19 @@ int mpi_balance(struct mpi_trace *t, const struct mpi_config *c, struct mpi_chan
                 struct goal_error *error)
 {
     struct goal_builder b = {0};
+    /* What is said of blocks is true of all if it is of one; on a grid it is seen of each rank. */
     struct mpi_config once = *c;
     int rc = 0;
     once.blocks = 1;
+    uint32_t ranks = mpi_ranks(t, &once);
     *channels = mpi_channels_make();
     if (*channels == NULL) {
         return goal_fail(error, "no memory");
     }
-    for (uint32_t rank = 0; rank < t->ranks && rc == 0; rank++) {
+    for (uint32_t rank = 0; rank < ranks && rc == 0; rank++) {
         struct mpi_rank r;
-        rc = mpi_load(t, rank, &r, error);
-        rc = rc == 0 ? mpi_make_rank(t, &once, &r, 0, &b, error) : rc;
+        rc = mpi_load(t, mpi_recorded(t, &once, rank), &r, error);
+        rc = rc == 0 ? mpi_make_rank(t, &once, &r, rank, &b, error) : rc;
         rc = rc == 0 ? mpi_count_rank(*channels, rank, &b, error) : rc;
         goal_builder_clear(&b);
         mpi_unload(&r);
@@ -53,8 +55,8 @@ static int make(struct mpi_trace *t, const struct mpi_config *c, struct mpi_chan
                 struct goal_error *error)
 {
     struct mpi_rank r;
-    int rc = mpi_load(t, rank % t->ranks, &r, error);
-    rc = rc == 0 ? mpi_make_rank(t, c, &r, rank / t->ranks, b, error) : rc;
+    int rc = mpi_load(t, mpi_recorded(t, c, rank), &r, error);
+    rc = rc == 0 ? mpi_make_rank(t, c, &r, rank, b, error) : rc;
     mpi_unload(&r);
     if (rc != 0) {
         return rc;
@@ -74,7 +76,7 @@ int mpi_schedule(struct mpi_trace *t, const struct mpi_config *c, struct mpi_cha
     struct output o = {.text = text != NULL, .printer = {.out = text}};
     struct goal_builder b = {0};
     struct goal_error ignored;
-    uint32_t ranks = t->ranks * c->blocks;
+    uint32_t ranks = mpi_ranks(t, c);
     if (o.text) {
         goal_print_head(&o.printer, ranks);
     } else if (goal_writer_open(&o.writer, fd, ranks, error) != 0) {

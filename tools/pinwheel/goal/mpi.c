@@ -14,6 +14,8 @@ struct trace_job {
     struct mpi_summary summary;
     uint32_t recorded; /* ranks of the recording */
     uint32_t ranks;    /* ranks of the schedule; 0: as many as recorded */
+    struct mpi_regular grids;
+    const char *regular; /* the smaller recording, which shows that the program is regular */
     const char *input;
     const char *output;
     bool as_text;
@@ -71,6 +73,13 @@ static int take_collectives(struct args *a, void *config)
                : args_error(a, "--collectives %s", error.text);
 }
 
+static int take_grids(struct args *a, void *grids)
+{
+    struct goal_error error;
+    return mpi_regular_read(grids, a->value, &error) == 0 ? ARGS_GO_ON
+                                                          : args_error(a, "--grids %s", error.text);
+}
+
 #define AT(member) ARGS_AT(struct trace_job, member)
 
 static const struct args_option trace_options[] = {
@@ -81,6 +90,10 @@ static const struct args_option trace_options[] = {
      AT(config), .take = take_collectives},
     {"--ranks", "N", "extrapolate to N ranks, a multiple of those recorded", ARGS_UNSIGNED,
      AT(ranks), 0, GOAL_ANY - 1},
+    {"--regular", "FOLDER", "extrapolate as a grid: a smaller recording of the same program",
+     ARGS_TEXT, AT(regular)},
+    {"--grids", "G,G,G", "its ranks, those of this one and of the schedule, like 3x3,4x4,16x16", 0,
+     AT(grids), .take = take_grids},
     {"--no-gaps", NULL, "leave out the time between calls", ARGS_FLAG, AT(no_gaps)},
     {"--gap-scale", "X", "multiply it by X, like 0.5 or 2", 0, AT(config.scale),
      .take = take_scale},
@@ -104,9 +117,16 @@ static int check_job(const struct args *a, const struct trace_job *job)
     if (args_given(a, "--gap-scale") && job->no_gaps) {
         return args_error(a, "--gap-scale and --no-gaps exclude each other");
     }
-    if (job->ranks != 0 && job->config.partial) {
-        return args_error(a, "--ranks and --partial exclude each other: what is cut off in one "
-                             "block would be missing in all");
+    if ((job->regular != NULL) != args_given(a, "--grids")) {
+        return args_error(a, "--regular FOLDER and --grids go together: which recording has which "
+                             "grid");
+    }
+    if (job->regular != NULL && job->ranks != 0) {
+        return args_error(a, "--ranks and --grids exclude each other: the last grid has the ranks");
+    }
+    if ((job->ranks != 0 || job->regular != NULL) && job->config.partial) {
+        return args_error(a, "--ranks, --grids and --partial exclude each other: what is cut off "
+                             "of one rank would be missing in many");
     }
     return 0;
 }
@@ -140,6 +160,22 @@ static int choose_blocks(struct trace_job *job, const struct mpi_trace *t, struc
     return 0;
 }
 
+/* Shows that the program is regular, by its smaller recording; then the schedule has a grid. */
+static int prove(struct trace_job *job, struct mpi_trace *t, struct goal_error *error)
+{
+    struct mpi_trace small;
+    struct mpi_summary ignored;
+    if (mpi_open(&small, job->regular, error) != 0) {
+        return -1;
+    }
+    int rc = mpi_survey(&small, &job->config, &ignored, error);
+    rc = rc == 0 ? mpi_regular_check(&small, t, &job->grids, error) : rc;
+    mpi_close(&small);
+    job->config.regular = &job->grids;
+    job->ranks = mpi_ranks(t, &job->config);
+    return rc;
+}
+
 static int turn(struct trace_job *job, struct goal_error *error)
 {
     struct turning t = {.job = job};
@@ -148,6 +184,7 @@ static int turn(struct trace_job *job, struct goal_error *error)
     }
     int rc = choose_blocks(job, &t.trace, error);
     rc = rc == 0 ? mpi_survey(&t.trace, &job->config, &job->summary, error) : rc;
+    rc = rc == 0 && job->regular != NULL ? prove(job, &t.trace, error) : rc;
     rc = rc == 0 ? mpi_balance(&t.trace, &job->config, &t.channels, error) : rc;
     rc = rc == 0 ? goal_write(job->output, job->as_text, write_schedule, &t, error) : rc;
     mpi_channels_free(t.channels);
@@ -196,6 +233,11 @@ static void print_text(const struct trace_job *job, FILE *to)
         }
     }
     fprintf(to, "%s\ncommunicators %" PRIu64 "\n", *comma == ' ' ? " none" : "", s->communicators);
+    if (job->ranks != job->recorded) {
+        fprintf(to, "EXTRAPOLATED  from %u ranks to %u, %s\n", job->recorded, job->ranks,
+                job->regular != NULL ? "on a grid; regular at both recorded sizes"
+                                     : "block by block, whose borders are not joined");
+    }
     fprintf(to, "schedule      %u ranks, %" PRIu64 " operations, %" PRIu64 " ns computed\n",
             job->ranks, s->operations, s->gaps_ns);
 }
@@ -219,6 +261,8 @@ static int print_json(const struct trace_job *job)
     json_close_object(&j);
     json_unsigned(&j, "communicators", s->communicators);
     json_unsigned(&j, "ranks", job->ranks);
+    json_bool(&j, "extrapolated", job->ranks != job->recorded);
+    json_bool(&j, "regular", job->regular != NULL);
     json_unsigned(&j, "operations", s->operations);
     json_unsigned(&j, "computed_ns", s->gaps_ns);
     json_open_object(&j, "not_understood");
