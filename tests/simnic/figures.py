@@ -161,8 +161,50 @@ def figures():
             same(text, True, says in run.stdout + run.stderr)
         firehose_figures(folder)
     same("no figure", True, "9z is no figure" in reproduce("9z", status=2).stderr)
-    same("list", 12, len(reproduce("--list", status=0).stdout.splitlines()))
+    same("list", 13, len(reproduce("--list", status=0).stdout.splitlines()))
 
 
-{"figures": figures, "uses": uses, "moved": moved}[case]()
+# Stands for figure_5c.sh: overheads of 100 and 60, or 80, 40 % or 20 % less; nobody has the paper's.
+FIGURE_5C = """#!/bin/sh
+case "$3 $4" in
+milc*|pop*|comd*|cloverleaf*) echo "nobody has $3" >&2; exit 77 ;;
+*" total") echo "1000 ps" ;;
+*" host") echo "$3 $5 takes 100 ps" ;;
+"gerris nic") echo "GONE ps" ;;
+*" nic") echo "60 ps"; [ "$("$6" --version | cut -c-8)" = pinwheel ] ;;
+esac
+"""
+
+
+def traces():
+    """Figure 5c: what is not to be had is skipped loudly, and anchors say what is expected."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = f"{folder}/figure_5c.sh"
+
+        def program(text):
+            with open(script, "w") as file:
+                file.write(text)
+            os.chmod(script, 0o755)
+
+        program(FIGURE_5C.replace("GONE", "60"))
+        run = reproduce("5c", "--full", "--programs", folder, "--out", folder, status=0)
+        same("skipped", True, "figure 5c: 6 rows SKIPPED" in run.stdout and "nobody has milc" in run.stderr)
+        same("reproduced", True, "figure 5c: reproduced: what is expected of its 15 rows" in run.stdout)
+        same("anchor", True, "discrete, 16 ranks, gerris: 40.0 %: reproduced" in run.stdout)
+        xml.etree.ElementTree.parse(f"{folder}/spin-sc17-5c-integrated-lammps.svg")
+        data = open(f"{folder}/spin-sc17-5c-integrated-lammps.csv").read().splitlines()
+        same("data", ["nic,ranks,trace,way,found (ps),expected (ps)", "integrated,27,lammps,total,1000,0"],
+             data[:2])
+        program(FIGURE_5C.replace("GONE", "80"))
+        [found] = json.loads(reproduce("5c", "--json", "--programs", folder, status=1).stdout)
+        same("json", (False, 4, {"lammps", "meep", "gerris", "hpcc"}),
+             (found["reproduced"], found["skipped"], {v["trace"] for v in found["values"]}))
+        program("#!/bin/sh\necho why >&2\nexit 77\n")
+        run = reproduce("5c", "--programs", folder, status=1)
+        same("all skipped", True, "figure 5c: SKIPPED: none of its 12 rows is to be had here" in run.stdout)
+        program("#!/bin/sh\nexit 1\n")
+        same("fails", True, "lammps, 27 ranks" in reproduce("5c", "--programs", folder, status=1).stderr)
+
+
+{"figures": figures, "uses": uses, "traces": traces, "moved": moved}[case]()
 sys.exit(wrong != 0)

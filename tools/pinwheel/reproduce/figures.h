@@ -30,6 +30,9 @@ struct figure_row {
 #define FIGURE_FAILS UINT64_MAX
 #define FIGURE_OPEN UINT64_C(0)
 
+/* An `alone` program with this status has said why the value is not to be had here. */
+enum { FIGURE_NOT_HERE = 77 };
+
 enum anchor_kind {
     ANCHOR_LESS,   /* by which part a way takes less time than another */
     ANCHOR_MORE,   /* how much more of it fits into the time of another */
@@ -64,6 +67,9 @@ struct figure {
     bool alone;
     const char *unit; /* of a value; NULL: ps */
     const char *size; /* what `bytes` is; NULL: bytes */
+    /* Of traces of programs: their names, which `bytes` numbers. The program is run as PROGRAM NAME
+     * RANKS TRACE WAY NIC COMMAND; COMMAND is this one. */
+    const char *const *trace;
     /* Of `pinwheel sim`: */
     uint32_t hpus;       /* 0: as many as the machine has */
     unsigned cycles;     /* a bit for each way whose handlers run on RV32 cores of FIGURE_HPU_MHZ */
@@ -88,8 +94,8 @@ enum { FIGURE_HPU_MHZ = 4120 };
 #define ANCHOR_TOLERANCE 0.05
 
 extern const struct figure figure_spin_3b, figure_spin_3c, figure_spin_3d, figure_spin_4,
-    figure_spin_5a, figure_spin_5b, figure_spin_7a, figure_spin_7c, figure_firehose_3,
-    figure_firehose_3_live, figure_firehose_7, figure_firehose_8;
+    figure_spin_5a, figure_spin_5b, figure_spin_5c, figure_spin_7a, figure_spin_7c,
+    figure_firehose_3, figure_firehose_3_live, figure_firehose_7, figure_firehose_8;
 
 extern const struct figure *const figures[];
 extern const size_t figure_count;

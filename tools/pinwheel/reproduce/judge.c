@@ -2,8 +2,22 @@
 /* How far values are off what is expected, and whether anchors hold; see reproduce.h. */
 #include "reproduce.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+const char *reproduce_of(const struct figure *f, uint32_t size, bool unit, char text[REPRODUCE_OF])
+{
+    if (f->trace != NULL) {
+        snprintf(text, REPRODUCE_OF, "%s", f->trace[size]);
+    } else if (unit) {
+        snprintf(text, REPRODUCE_OF, "%" PRIu32 " %s", size, f->size != NULL ? f->size : "B");
+    } else {
+        snprintf(text, REPRODUCE_OF, "%" PRIu32, size);
+    }
+    return text;
+}
 
 double reproduce_tolerance(const struct figure *f)
 {

@@ -81,8 +81,10 @@ static void draw_way(struct plot *p, const struct plot_panel *panel, const struc
     for (size_t i = 0; i < g->count; i++) {
         const struct figure_row *r = &f->figure->rows[g->row[i]];
         uint64_t found = f->time[g->row[i]][way], expected = r->expected[way];
-        plot_data(p, "%s,%" PRIu32 ",%" PRIu32 ",%s,%" PRIu64 ",%" PRIu64, r->nic, r->ranks,
-                  r->bytes, f->figure->way[way], found, expected);
+        char of[REPRODUCE_OF];
+        plot_data(p, "%s,%" PRIu32 ",%s,%s,%" PRIu64 ",%" PRIu64, r->nic, r->ranks,
+                  reproduce_of(f->figure, r->bytes, false, of), f->figure->way[way], found,
+                  expected);
         if (found == FIGURE_FAILS) {
             continue; /* the line ends before it */
         }
@@ -104,9 +106,9 @@ static int draw_group(const struct found *f, const struct group *g, const char *
     const struct figure_row *first = &fig->rows[g->row[0]];
     struct plot_panel panel = panel_of(f, g);
     struct plot p;
-    char title[160], size[32] = "";
+    char title[160], size[REPRODUCE_OF + 2] = "", of[REPRODUCE_OF];
     if (fig->by_ranks) {
-        snprintf(size, sizeof(size), ", %" PRIu32 " B", first->bytes);
+        snprintf(size, sizeof(size), ", %s", reproduce_of(fig, first->bytes, true, of));
     }
     snprintf(title, sizeof(title), "Figure %s of %s: %s", fig->name, fig->paper, fig->title);
     if (plot_open(&p, path, WIDTH, HEIGHT, title, "lines: found; circles: expected", style) != 0) {
@@ -115,13 +117,12 @@ static int draw_group(const struct found *f, const struct group *g, const char *
     svg_text(&p.svg, "title", (struct svg_point){24, 34}, "%s", title);
     svg_text(&p.svg, "sub", (struct svg_point){24, 54}, "%s%s; lines: found, circles: expected",
              first->nic, size);
-    plot_data(&p, "nic,ranks,%s,way,found (%s),expected (%s)",
-              fig->size != NULL ? fig->size : "bytes", fig->unit != NULL ? fig->unit : "ps",
-              fig->unit != NULL ? fig->unit : "ps");
+    plot_data(&p, "nic,ranks,%s,way,found (%s),expected (%s)", reproduce_size(fig),
+              fig->unit != NULL ? fig->unit : "ps", fig->unit != NULL ? fig->unit : "ps");
     plot_panel(&p, &panel);
     plot_ticks_x(&p, &panel);
     plot_ticks_y(&p, &panel);
-    plot_name_x(&p, &panel, fig->by_ranks ? "ranks" : fig->size != NULL ? fig->size : "bytes");
+    plot_name_x(&p, &panel, fig->by_ranks ? "ranks" : reproduce_size(fig));
     plot_name_y(&p, &panel, fig->unit != NULL ? fig->unit : "time (us)");
     for (int way = 0; way < fig->ways; way++) {
         draw_way(&p, &panel, f, g, way);
@@ -134,7 +135,7 @@ int reproduce_draw(const struct found *f, const char *folder)
     const struct figure *fig = f->figure;
     for (size_t first = 0; first < fig->row_count; first++) {
         struct group g = {.count = 0};
-        char path[1024], more[64] = "";
+        char path[1024], more[96] = "", of[REPRODUCE_OF];
         bool drawn = false;
         for (size_t i = 0; i < first; i++) {
             drawn |= together(fig, first, i);
@@ -148,8 +149,8 @@ int reproduce_draw(const struct found *f, const char *folder)
             continue;
         }
         if (fig->by_ranks) {
-            snprintf(more, sizeof(more), "-%s-%" PRIu32, fig->rows[first].nic,
-                     fig->rows[first].bytes);
+            snprintf(more, sizeof(more), "-%s-%s", fig->rows[first].nic,
+                     reproduce_of(fig, fig->rows[first].bytes, false, of));
         } else if (strcmp(fig->rows[0].nic, fig->rows[fig->row_count - 1].nic) != 0) {
             snprintf(more, sizeof(more), "-%s", fig->rows[first].nic);
         }

@@ -35,10 +35,17 @@ static bool run_figure(const struct reproduce *r, struct found *f, bool *ran)
             if (terminal) {
                 fprintf(stderr, "\rfigure %s: %zu of %zu ", fig->name, ++done, all);
             }
-            if (!value_run(r->folder, fig, &fig->rows[row], way, &f->time[row][way])) {
+            enum value_end end =
+                value_run(r->folder, fig, &fig->rows[row], way, &f->time[row][way]);
+            if (end == VALUE_NONE) {
                 return false;
             }
+            if (end == VALUE_NOT_HERE) {
+                f->missing++;
+                break;
+            }
             reproduce_judge(f, row, way);
+            f->rows += !ran[row];
             ran[row] = true;
         }
     }
@@ -66,7 +73,9 @@ static int reproduce_one(struct reproduce *r, const struct figure *fig, struct j
     if (ran == NULL || f.time == NULL) {
         fprintf(stderr, "pinwheel reproduce: no memory for figure %s\n", fig->name);
     } else if (run_figure(r, &f, ran)) {
-        status = reproduce_succeeds(&f) ? 0 : 1;
+        /* Of all figures one may be skipped, loudly; who asks for one wants it. */
+        bool skipped = f.rows == 0 && strcmp(r->wanted, fig->name) == 0;
+        status = reproduce_succeeds(&f) && !skipped ? 0 : 1;
         if (r->json) {
             reproduce_print_json(j, &f);
         } else {

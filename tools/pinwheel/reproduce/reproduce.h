@@ -15,6 +15,7 @@ struct found {
     const bool *ran;               /* by row */
     uint64_t (*time)[FIGURE_WAYS]; /* ps, by row */
     size_t values, misses;         /* that were run; that are off their expectation */
+    size_t rows, missing;          /* that were run; that are not to be had here */
     double worst;                  /* how far the one is off that is off most */
     size_t worst_row;
     int worst_way;
@@ -23,8 +24,13 @@ struct found {
 /* reproduce_size() is what the sizes of a figure's rows are. */
 static inline const char *reproduce_size(const struct figure *f)
 {
-    return f->size != NULL ? f->size : "bytes";
+    return f->size != NULL ? f->size : f->trace != NULL ? "trace" : "bytes";
 }
+
+/* reproduce_of() writes the size of a row, "64 B" or, without a unit, "64", or the name of its
+ * trace. */
+enum { REPRODUCE_OF = 48 };
+const char *reproduce_of(const struct figure *f, uint32_t size, bool unit, char text[REPRODUCE_OF]);
 
 /* reproduce_tolerance() is by which part a value may be off, reproduce_off() by which it is;
  * reproduce_judge() counts a value that was run. */

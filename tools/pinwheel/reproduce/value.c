@@ -124,6 +124,27 @@ static bool set_environment(struct command *c, bool cycles, bool packet)
     return true;
 }
 
+/* What an `alone` figure runs. */
+static void add_alone(struct command *c, const char *folder, const struct figure *f,
+                      const struct figure_row *row, int way)
+{
+    char here[PATH_MAX] = "pinwheel";
+    ssize_t length = readlink("/proc/self/exe", here, sizeof(here) - 1);
+    here[length > 0 ? length : 0] = '\0';
+    add(c, "%s/%s", folder, f->program);
+    add(c, "%s", f->name);
+    add(c, "%" PRIu32, row->ranks);
+    if (f->trace != NULL) {
+        add(c, "%s", f->trace[row->bytes]);
+        add(c, "%s", f->way[way]);
+        add(c, "%s", row->nic);
+        add(c, "%s", here);
+    } else {
+        add(c, "%" PRIu32, row->bytes);
+        add(c, "%s", f->way[way]);
+    }
+}
+
 static bool make_command(struct command *c, const char *folder, const struct figure *f,
                          const struct figure_row *row, int way)
 {
@@ -134,9 +155,7 @@ static bool make_command(struct command *c, const char *folder, const struct fig
     snprintf(c->rv32, sizeof(c->rv32), "PINWHEEL_HPU=rv32");
     snprintf(c->packet, sizeof(c->packet), "PINWHEEL_PACKET_SIZE=%" PRIu32, row->bytes);
     if (f->alone) {
-        add(c, "%s/%s", folder, f->program);
-        add(c, "%s", f->name);
-        add(c, "%" PRIu32, row->ranks);
+        add_alone(c, folder, f, row, way);
     } else {
         add(c, "pinwheel");
         add(c, "sim");
@@ -156,25 +175,29 @@ static bool make_command(struct command *c, const char *folder, const struct fig
         add(c, "--handler");
         add(c, "%s", f->way_is_handler ? f->way[way] : "10ns");
         add(c, "%s/%s", folder, f->program);
+        add(c, "%" PRIu32, row->bytes);
+        add(c, "%s", f->way[way]);
     }
-    add(c, "%" PRIu32, row->bytes);
-    add(c, "%s", f->way[way]);
     return (!own || c->machine >= 0) && set_environment(c, cycles, !f->alone && f->size_is_packet);
 }
 
 static void say_none(const struct command *c, const struct figure *f, const struct figure_row *row,
                      int way, const char *what)
 {
-    fprintf(stderr, "pinwheel reproduce: no %s of figure %s, %s, %u %s, %u ranks: `",
-            f->unit != NULL ? f->unit : "time", f->name, f->way[way], row->bytes, reproduce_size(f),
-            row->ranks);
+    char of[REPRODUCE_OF];
+    fprintf(stderr, "pinwheel reproduce: no %s of figure %s, %s, %s, %u ranks: `",
+            f->unit != NULL ? f->unit : "time", f->name, f->way[way],
+            reproduce_of(f, row->bytes, true, of), row->ranks);
     for (int i = 0; i < c->count; i++) {
         fprintf(stderr, "%s%s", c->text[i], i + 1 < c->count ? " " : "` ");
     }
     fprintf(stderr, "%s\n", what);
 }
 
-/* Runs a command, and reads its value; NULL, or what went wrong. */
+/* Runs a command, and reads its value; NULL, or what went wrong: `not_here` if that is what it has
+ * said. */
+static const char not_here[] = "is not to be had here";
+
 static const char *run(struct command *c, const struct figure *f, uint64_t *ps)
 {
     int ends[2], status = -1;
@@ -201,19 +224,22 @@ static const char *run(struct command *c, const struct figure *f, uint64_t *ps)
     if (rc != 0) {
         return strerror(rc);
     }
+    if (f->alone && WIFEXITED(status) && WEXITSTATUS(status) == FIGURE_NOT_HERE) {
+        return not_here;
+    }
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0 ? "fails" : found ? NULL : "prints none";
 }
 
-bool value_run(const char *folder, const struct figure *f, const struct figure_row *row, int way,
-               uint64_t *ps)
+enum value_end value_run(const char *folder, const struct figure *f, const struct figure_row *row,
+                         int way, uint64_t *ps)
 {
     struct command *c = calloc(1, sizeof(*c));
     if (c == NULL) {
         fprintf(stderr, "pinwheel reproduce: no memory for figure %s\n", f->name);
-        return false;
+        return VALUE_NONE;
     }
     const char *wrong = make_command(c, folder, f, row, way) ? run(c, f, ps) : strerror(errno);
-    if (wrong != NULL) {
+    if (wrong != NULL && wrong != not_here) {
         say_none(c, f, row, way, wrong);
     }
     if (c->machine >= 0) {
@@ -221,5 +247,5 @@ bool value_run(const char *folder, const struct figure *f, const struct figure_r
     }
     free(c->environment);
     free(c);
-    return wrong == NULL;
+    return wrong == NULL ? VALUE_FOUND : wrong == not_here ? VALUE_NOT_HERE : VALUE_NONE;
 }

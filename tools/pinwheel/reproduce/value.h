@@ -11,8 +11,10 @@
  * the one of the build or of the installation. */
 bool value_find_programs(const char *given, const struct figure *f, char folder[PATH_MAX]);
 
-/* value_run() runs the job of a value; false after a line that says why there is none. */
-bool value_run(const char *folder, const struct figure *f, const struct figure_row *row, int way,
-               uint64_t *ps);
+/* value_run() runs the job of a value; VALUE_NONE and VALUE_NOT_HERE after a line that says why
+ * there is none. */
+enum value_end { VALUE_FOUND, VALUE_NONE, VALUE_NOT_HERE };
+enum value_end value_run(const char *folder, const struct figure *f, const struct figure_row *row,
+                         int way, uint64_t *ps);
 
 #endif
