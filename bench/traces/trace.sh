@@ -127,6 +127,11 @@ if [ ! -f "$made" ]; then
         set -- "$work/record"
     fi
     "$command" goal trace "$@" -o "$work/made.bin" >"$work/about"
+    grep -q "^schedule  *$ranks ranks" "$work/about" || {
+        cat "$work/about" >&2
+        echo "trace of $name, $ranks ranks: the recording has others" >&2
+        exit 1
+    }
     echo "made          $how" >>"$work/about"
     mv "$work/about" "$cache/$name-$ranks.txt"
     mv "$work/made.bin" "$made" # a file that is there is whole

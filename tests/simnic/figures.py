@@ -3,6 +3,7 @@
 """`pinwheel reproduce`: figures.py CASE PINWHEEL FOLDER-OF-THE-FIGURES'-PROGRAMS."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -176,6 +177,25 @@ esac
 """
 
 
+def own_traces(folder):
+    """trace.sh: a trace that is given, of the right number of ranks; a program that is not here."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    bare = f"{folder}/bin"
+    os.makedirs(f"{folder}/cache/pinwheel/traces/given")
+    os.makedirs(bare)
+    for tool in ("dirname", "readlink", "mkdir", "mktemp", "cp", "rm", "mv", "grep", "cat", "nproc"):
+        os.symlink(shutil.which(tool), f"{bare}/{tool}")
+    for name in ("milc-2", "milc-3"):
+        os.symlink(os.path.join(here, "../trace/golden/allprof"), f"{folder}/cache/pinwheel/traces/given/{name}")
+    for name, ranks, status, says in (("milc", 2, 0, "traces/milc-2.bin"), ("milc", 3, 1, "has others"),
+                                      ("pop", 2, 77, "given/pop-2"), ("lammps", 8, 77, "apt-get install lammps")):
+        run = subprocess.run(["/bin/sh", f"{programs}/traces/trace.sh", pinwheel, name, str(ranks)], capture_output=True,
+                             text=True, env={"PATH": bare, "XDG_CACHE_HOME": f"{folder}/cache"})
+        same(f"{name} {ranks}: {run.stdout}{run.stderr}", (status, True),
+             (run.returncode, says in run.stdout + run.stderr))
+    same("rest", [], [x for x in os.listdir(f"{folder}/cache/pinwheel/traces") if x.startswith("work")])
+
+
 def traces():
     """Figure 5c: what is not to be had is skipped loudly, and anchors say what is expected."""
     with tempfile.TemporaryDirectory() as folder:
@@ -202,6 +222,7 @@ def traces():
         program("#!/bin/sh\necho why >&2\nexit 77\n")
         run = reproduce("5c", "--programs", folder, status=1)
         same("all skipped", True, "figure 5c: SKIPPED: none of its 12 rows is to be had here" in run.stdout)
+        own_traces(folder)
         program("#!/bin/sh\nexit 1\n")
         same("fails", True, "lammps, 27 ranks" in reproduce("5c", "--programs", folder, status=1).stderr)
 

@@ -16,6 +16,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from stencil import recording  # noqa: E402
+
 NUMBERS = ["0", "1", "-1", "-2", "-3", "-4", "2", "3", "255", "256", "65536", "2147483647",
            "2147483648", "4294967295", "4294967296", "9223372036854775807", "1152921504606846975",
            "18446744073709551616", "", "x"]
@@ -79,18 +84,30 @@ def main():
     parser.add_argument("--first", type=int, default=1)
     args = parser.parse_args()
     names = ["messages", "communicators", "persistent", "allprof"]
+    grids = ["grid9", "grid12"]
     taken = 0
     with tempfile.TemporaryDirectory() as work:
+        recording(os.path.join(work, grids[0]), (3, 3), True)
+        recording(os.path.join(work, grids[1]), (3, 4), True)
         folder, bin = os.path.join(work, "d"), os.path.join(work, "x.bin")
         for seed in range(args.first, args.first + args.seeds):
             chance = random.Random(seed)
             shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(os.path.join(args.golden, chance.choice(names)), folder)
+            # One in five is a grid, of which the smaller recording or the larger one is damaged.
+            grid = seed % 5 == 0
+            shutil.copytree(os.path.join(work, chance.choice(grids)) if grid else
+                            os.path.join(args.golden, chance.choice(names)), folder)
             for file in os.listdir(folder):
                 os.chmod(os.path.join(folder, file), 0o644)
             damage(chance, folder)
             options = chance.choice([[], ["--partial"], ["--no-gaps"], ["--ranks", "6"]])
-            if run([args.pinwheel, "goal", "trace", folder, "-o", bin] + options, seed) == 0:
+            if grid:
+                other = os.path.join(work, grids[len(os.listdir(folder)) == 9])
+                small, large = (folder, other) if other.endswith("12") else (other, folder)
+                options, of = ["--regular", small, "--grids", "3x3,3x4,3x6"], large
+            else:
+                of = folder
+            if run([args.pinwheel, "goal", "trace", of, "-o", bin] + options, seed) == 0:
                 taken += 1
                 if run([args.pinwheel, "goal", "show", "--stats", bin], seed) != 0:
                     sys.exit("seed %d: a schedule that is none" % seed)

@@ -125,8 +125,10 @@ static int check_job(const struct args *a, const struct trace_job *job)
         return args_error(a, "--ranks and --grids exclude each other: the last grid has the ranks");
     }
     if ((job->ranks != 0 || job->regular != NULL) && job->config.partial) {
-        return args_error(a, "--ranks, --grids and --partial exclude each other: what is cut off "
-                             "of one rank would be missing in many");
+        return args_error(a,
+                          "%s and --partial exclude each other: what is cut off of one rank would "
+                          "be missing in many",
+                          job->regular != NULL ? "--grids" : "--ranks");
     }
     return 0;
 }
