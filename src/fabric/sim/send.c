@@ -38,10 +38,14 @@ static void egress(void *fabric);
 
 static void start_egress(struct sim_fabric *f)
 {
-    if (!f->egress_due && !list_empty(&f->departures)) {
-        uint64_t ready = LIST_FIRST(struct departure, &f->departures, link)->ready;
-        f->egress_due = sim_clock_at(f->clock, ready > f->egress_free ? ready : f->egress_free,
-                                     egress, f, false);
+    if (list_empty(&f->departures)) {
+        return;
+    }
+    uint64_t at = LIST_FIRST(struct departure, &f->departures, link)->ready;
+    at = at > f->egress_free ? at : f->egress_free;
+    at = at > f->clock->now ? at : f->clock->now;
+    if (at < f->egress_at && sim_clock_at(f->clock, at, egress, f, false)) {
+        f->egress_at = at;
     }
 }
 
@@ -193,7 +197,10 @@ static uint64_t taken_by(const struct sim_machine *m, uint64_t n, bool last)
 static void egress(void *fabric)
 {
     struct sim_fabric *f = fabric;
-    f->egress_due = false;
+    if (f->egress_at != f->clock->now) {
+        return; /* something was ready before what this was for */
+    }
+    f->egress_at = SIM_NEVER;
     struct departure *d = LIST_FIRST(struct departure, &f->departures, link);
     if (d == NULL) {
         return;

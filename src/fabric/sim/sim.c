@@ -202,6 +202,7 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
     f->clock = clock;
     f->setup = *setup;
     f->flow = flow;
+    f->egress_at = SIM_NEVER;
     f->stats = stats;
     list_init(&f->peers);
     list_init(&f->departures);

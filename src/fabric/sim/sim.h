@@ -7,7 +7,8 @@
  *
  * Invariants, under the NIC's lock:
  *   - A departure is in `departures` until its last packet has left; the egress port takes the
- * first one, and `egress_due` is set while an event for that is on its way.
+ * first one, at `egress_at`, for which an event is on its way. One that is ready before it makes
+ * the port look sooner; the event for the later time then finds that it is not for `egress_at`.
  *   - Departures of one peer and class are in the order of send().
  *   - Of an arrival `moved` <= `deposited` <= `issued` <= `arrived` <= length, where its payload is
  *     deposited; its machine ends only after the last deposit, and after those before it.
@@ -136,7 +137,7 @@ struct sim_fabric {
     struct fabric_upcalls up; /* the NIC's, but for the header */
     struct list peers;
     struct list departures;
-    bool egress_due;
+    uint64_t egress_at; /* when the port looks for what leaves; SIM_NEVER: it does not */
     uint64_t egress_free, dma_free; /* when the port, the engine take the next */
     uint64_t written;               /* when all that handlers have written is in host memory */
     uint64_t ingress_free;          /* when the receiving side takes the next message */
