@@ -32,7 +32,8 @@ static uint64_t walk(const struct goal *g)
         }
         for (uint32_t i = 0; i < r.node_count; i++) {
             const struct goal_node *n = &r.nodes[i];
-            MUST(n->cpu < g->cpus && n->nic < g->nics);
+            MUST(goal_is_part(n) || (n->cpu < g->cpus && n->nic < g->nics));
+            MUST(!goal_is_part(n) || i > 0);
             MUST(n->type != GOAL_SEND || n->peer < g->ranks);
             for (uint32_t k = 0; k < n->done_count; k++) {
                 MUST(goal_done(&r, n)[k] < r.node_count);
@@ -44,7 +45,8 @@ static uint64_t walk(const struct goal *g)
             nodes++;
         }
     }
-    MUST(nodes == g->nodes && roots <= nodes && nodes == g->sends + g->recvs + g->calcs);
+    MUST(nodes == g->nodes && roots <= nodes &&
+         nodes == g->sends + g->recvs + g->calcs + g->portals + g->parts);
     return sum;
 }
 

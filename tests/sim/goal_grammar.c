@@ -220,7 +220,8 @@ static void mistakes_are_named(void **state)
         {RANK "calc 5 nic 1\n}\n", "3:8", "expected \"cpu\" or the end of the line"},
         {RANK "calc 5 // x\n}\n", "3:8", "expected \"cpu\" or the end of the line, found \"/\""},
         {RANK "calc 5 }\n", "3:8", "found \"}\""},
-        {RANK "a: calk 5\n}\n", "3:4", "expected \"send\", \"recv\" or \"calc\", found \"calk\""},
+        {RANK "a: calk 5\n}\n", "3:4",
+         "expected \"send\", \"recv\", \"calc\" or an operation of Portals, found \"calk\""},
         {RANK "calk 5\n}\n", "3:6", "expected \":\", \"requires\" or \"irequires\""},
         {RANK "5: calc 5\n}\n", "3:1", "an operation, a dependency, or \"}\""},
         {RANK "\x01\n}\n", "3:1", "found byte 0x01"},
@@ -236,27 +237,76 @@ static void mistakes_are_named(void **state)
         {RANK "send: calc 1\n}\n", "3:5", "expected a number of bytes"},
         {RANK "rank: calc 1\n}\n", "3:1", "\"rank\" cannot be a label"},
         /* operations of Portals */
-        {RANK "put 5b to 1\n}\n", "3:1", "\"put\" is an operation of Portals and sPIN"},
-        {RANK "a: put 5b arg1 3 arg4 4 to 1 ct 2 tag -1 cpu 1 nic 1\n}\n", "3:4", "simulated NIC"},
-        {RANK "get 5b from 1 ct 1 tag 2\n}\n", "3:1", "\"get\""},
-        {RANK "append 5b priority_list hh 0 ph 1 ch 2 mem 64 arg1 7 allowed -1 ct 1 use_once\n}\n",
-         "3:1", "\"append\""},
-        {RANK "append 5b to overflow_list hh 0 allowed 1\n}\n", "3:1", "\"append\""},
-        {RANK "tput 1b to 1 when 1 reaches 2\n}\n", "3:1", "\"tput\""},
-        {RANK "tput 1b to self when ct 1 reaches 2 ct 3 tag -1\n}\n", "3:1", "\"tput\""},
-        {RANK "tget 1b from 1 when ct 1 reaches 2\n}\n", "3:1", "\"tget\""},
         {RANK "tappend 1b overflow_list allowed 1 when ct 1 reaches 2\n}\n", "3:1", "\"tappend\""},
-        {RANK "test 1 for 3\n}\n", "3:1", "\"test\""},
         {RANK "calcgem5 1 64b\n}\n", "3:1", "\"calcgem5\""},
+        {RANK "append 5b to overflow_list allowed 1\n}\n", "3:14", "no overflow list"},
+        {RANK "put 5b arg1 3 to 1\n}\n", "3:8", "without memory or arguments"},
+        {RANK "append 5b hh 0 ph 1 allowed 1\n}\n", "3:16", "no number of LogGOPSim's"},
+        {RANK "append 5b ph 1ns hh 1ns allowed 1\n}\n", "3:18", "in the order hh, ph, ch"},
+        {RANK "append 5b ph 1ns ph 1ns allowed 1\n}\n", "3:18", "each once"},
+        {RANK "append 5b ph 1ns+1c/4b allowed 1\n}\n", "3:18", "do not add up"},
+        {RANK "append 5b ph 1ns+1ns/0b allowed 1\n}\n", "3:22", "1 to 4294967295 bytes"},
+        {RANK "append 5b ph 1ns put 0b to 1 allowed 1\n}\n", "3:22", "at least 1 byte"},
+        {RANK "append 5b hh 1ns put to 1 allowed 1\n}\n", "3:22", "expected a number of bytes"},
+        {RANK "append 5b ph 1ns put to 9 allowed 1\n}\n", "3:25", "rank 9 does not exist"},
+        {RANK "append 5b\n}\n", "3:10", "expected \"allowed\""},
         {RANK "put 5b at 1\n}\n", "3:8", "found \"at\""},
+        {RANK "put 5b to 2\n}\n", "3:11", "rank 2 does not exist"},
+        {RANK "put 5b to 1 tag -1\n}\n", "3:17", "expected a tag"},
+        {RANK "put 5b to 1 to 1\n}\n", "3:13", "stands here twice"},
+        {RANK "put 5b to 1 when 1 reaches 2\n}\n", "3:13", "found \"when\""},
         {RANK "put 5b tag 1\n}\n", "3:13", "expected \"to\""},
-        {RANK "tput 5b to 1\n}\n", "3:13", "expected \"reaches\""},
-        {RANK "test 1 for x\n}\n", "3:12", "expected a number"},
+        {RANK "swap 5b tag 1\n}\n", "3:14", "expected \"with\""},
+        {RANK "tput 5b to 1\n}\n", "3:13", "expected \"when\""},
+        {RANK "test 1\n}\n", "3:7", "expected \"for\""},
+        {RANK "test 1 for x\n}\n", "3:12", "expected what a counter reaches"},
+        {RANK "count 1 by\n}\n", "3:11", "expected an increment"},
         {RANK "get 5 from 1\n}\n", "3:7", "expected \"b\""},
     };
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
         check_mistake(&mistakes[i]);
     }
+}
+
+/* Operations of Portals in all their parts, and as `goal show` prints them. */
+static void operations_of_portals_are_printed_back(void **state)
+{
+    static const char text[] =
+        "num_ranks 2\nrank 0 {\n"
+        "a: append 64b to priority_list hh 10ns ph 40c+1c/4b put to 1 as 7 write put 5b to self "
+        "count 3 by 1 ch 250ps hostput 64b to 1 allowed -1 use_once tag -1 ct 1\n"
+        "tput 7b to self tag 3 when ct 2 reaches 1 ct 4\n"
+        "b: test 1 for 2\nb requires a\ntcount 3 by 4 when 2 reaches 9\n"
+        "}\nrank 1 {\nget 8b from 0\ncas 8b tag 2 with 0\n}\n";
+    static const char printed[] =
+        "num_ranks 2\n\nrank 0 {\n"
+        "l1: append 64b priority_list allowed -1 tag -1 hh 10ns ph 40c+1c/4b put to 1 as 7 write "
+        "put "
+        "5b to 0 as 0 count 3 by 1 ch 250ps hostput 64b to 1 as 0 ct 1 use_once\n"
+        "l12: tput 7b to 0 tag 3 when 2 reaches 1 ct 4\n"
+        "l15: test 1 for 2\nl15 requires l1\n"
+        "l16: tcount 3 by 4 when 2 reaches 9\n}\n\nrank 1 {\n"
+        "l1: get 8b from 0 tag 0\nl2: cas 8b with 0 tag 2\n}\n";
+    struct bytes bin, again;
+    struct goal_error error;
+    struct goal g;
+    assert_int_equal(try_compile(text, sizeof(text) - 1, 0, &bin, &error), 0);
+    assert_int_equal(goal_open_image(&g, bin.at, bin.length, "t", &error), 0);
+    assert_int_equal(g.portals, 6);
+    assert_int_equal(g.parts, 13);
+    struct goal_rank r = goal_rank(&g, 0);
+    assert_int_equal(r.root_count, 3);
+    assert_int_equal(goal_part_count(&r, 0), 10);
+    goal_close(&g);
+    struct bytes shown = try_print(&bin);
+    assert_int_equal(shown.length, sizeof(printed) - 1);
+    assert_memory_equal(shown.at, printed, shown.length);
+    assert_int_equal(try_compile((char *)shown.at, shown.length, 0, &again, &error), 0);
+    assert_int_equal(again.length, bin.length);
+    assert_memory_equal(again.at, bin.at, bin.length);
+    free(bin.at);
+    free(again.at);
+    free(shown.at);
 }
 
 static void the_line_is_shown_with_a_caret(void **state)
@@ -294,6 +344,7 @@ int main(void)
         cmocka_unit_test(words_of_operations_may_be_labels_of_others),
         cmocka_unit_test(many_labels_are_found),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(operations_of_portals_are_printed_back),
         cmocka_unit_test(the_line_is_shown_with_a_caret),
         cmocka_unit_test(long_lines_are_shown_in_part),
     };

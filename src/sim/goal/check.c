@@ -6,6 +6,7 @@
  * the span of a rank lies within it, and the rank's counts must add up to its span before anything
  * else of the rank is read.
  */
+#include "operations.h"
 #include "read.h"
 
 #include <inttypes.h>
@@ -24,7 +25,8 @@ struct check {
     uint32_t rank;
     uint32_t *named; /* of the rank that is checked: how often its lists name each node */
     uint64_t room;
-    uint64_t of_type[4];
+    uint64_t of_type[GOAL_TYPES];
+    uint8_t operation, handler, before; /* types of the node before: what its next part is behind */
     uint32_t highest_cpu, highest_nic;
 };
 
@@ -70,11 +72,11 @@ static int rank_fault(const struct check *c, const char *what, uint64_t value, c
     if (span.end >= span.start + 8 && span.end <= c->length && span.start < c->length) {
         struct goal_rank r = rank_at(c, span.start);
         if (has_portals_nodes(&r, span.end - span.start)) {
-            return goal_fail(c->error,
-                             "%s: this is a schedule of LogGOPSim's sPIN extension (104-byte "
-                             "nodes with Portals operations); it needs the simulated NIC, which "
-                             "does not exist yet",
-                             c->name);
+            return goal_fail(
+                c->error,
+                "%s: this is a binary schedule of LogGOPSim's sPIN extension, with nodes "
+                "of 104 bytes; compile its text",
+                c->name);
         }
     }
     return goal_fail(c->error, "%s: rank %u: %s is %" PRIu64 ", %s %" PRIu64, c->name, c->rank,
@@ -88,13 +90,66 @@ static int node_fault(const struct check *c, uint32_t node, const struct fault *
     return rank_fault(c, what, f->value, f->rule, f->expected);
 }
 
+static inline bool is_zero(struct fault *f, const char *field, uint64_t value)
+{
+    *f = (struct fault){field, value, 0, "must be"};
+    return value == 0;
+}
+
+/* True if an operation has a place for this node as its part. */
+static bool check_place(const struct check *c, const struct goal_node *n, struct fault *f)
+{
+    *f = (struct fault){"type", n->type, c->before,
+                        "which is no part that may be behind one of type"};
+    return goal_follows(c->operation, c->handler, c->before, n->type);
+}
+
+/* Of a handler: its unit, and what it takes more for each so many bytes. */
+static bool check_cost(const struct goal_node *n, struct fault *f)
+{
+    if (n->cpu > 1) {
+        *f = (struct fault){"unit of a handler", n->cpu, 1, "must be 0 (ps) or"};
+        return false;
+    }
+    return n->tag != 0 || is_zero(f, "what a handler takes for no bytes", n->peer);
+}
+
+static bool check_fields_beyond(const struct check *c, const struct goal_node *n, unsigned has,
+                                struct fault *f)
+{
+    bool part = goal_is_part(n);
+    bool handler = n->type >= GOAL_HEADER_HANDLER && n->type <= GOAL_COMPLETION_HANDLER;
+    if (part && !(check_place(c, n, f) && is_zero(f, "nic of a part", n->nic) &&
+                  is_zero(f, "lists of a part", (uint64_t)n->done_count + n->start_count) &&
+                  is_zero(f, "dependencies of a part", n->depends))) {
+        return false;
+    }
+    if ((handler || (has & GOAL_HAS_COUNTER) != 0) && n->size > INT64_MAX) {
+        *f = (struct fault){"size", n->size, INT64_MAX, "must be at most"};
+        return false;
+    }
+    if (handler) {
+        return check_cost(n, f);
+    }
+    if ((has & GOAL_HAS_TAG) != 0 && (has & GOAL_HAS_ANY_TAG) == 0 && n->tag == GOAL_ANY) {
+        *f = (struct fault){"tag", n->tag, GOAL_ANY - 1, "must be at most"};
+        return false;
+    }
+    return (!part || is_zero(f, "cpu of a part", n->cpu)) &&
+           ((has & GOAL_HAS_PEER) != 0 || is_zero(f, "peer", n->peer)) &&
+           ((has & (GOAL_HAS_TAG | GOAL_HAS_COUNTER)) != 0 || is_zero(f, "tag", n->tag)) &&
+           ((has & GOAL_HAS_NIC) != 0 || is_zero(f, "nic", n->nic)) &&
+           (n->type < GOAL_COUNTS || is_zero(f, "size", n->size));
+}
+
 /* True if the fields of a node are legal, but for its lists and for the roots, which are checked
  * elsewhere. */
 static inline bool check_fields(const struct check *c, const struct goal_node *n, struct fault *f)
 {
     uint32_t ranks = c->g->ranks;
-    if (n->type < GOAL_SEND || n->type > GOAL_CALC) {
-        *f = (struct fault){"type", n->type, GOAL_CALC, "not 1 (send), 2 (recv) or"};
+    const struct goal_kind *kind = goal_kind_of(n->type);
+    if (kind->word == NULL) {
+        *f = (struct fault){"type", n->type, GOAL_USE_ONCE, "which is none; the highest is"};
         return false;
     }
     if (n->type == GOAL_CALC) {
@@ -106,11 +161,12 @@ static inline bool check_fields(const struct check *c, const struct goal_node *n
                                 0, "must be"};
             return false;
         }
-    } else if (n->peer >= ranks && (n->type == GOAL_SEND || n->peer != GOAL_ANY)) {
+    } else if ((kind->has & GOAL_HAS_PEER) != 0 && n->peer >= ranks &&
+               ((kind->has & GOAL_HAS_ANY) == 0 || n->peer != GOAL_ANY)) {
         *f = (struct fault){"peer", n->peer, ranks - 1, "ranks are 0 to"};
         return false;
     }
-    return true;
+    return n->type <= GOAL_CALC || check_fields_beyond(c, n, kind->has, f);
 }
 
 static inline bool check_links(const struct goal_node *n, uint64_t next, uint32_t named,
@@ -158,18 +214,35 @@ static int count_names(struct check *c, const struct goal_rank *r, uint64_t succ
     return 0;
 }
 
+/* Notes what the next node, if it is a part, is behind. */
+static inline void note_type(struct check *c, uint8_t type)
+{
+    c->before = type;
+    if (type < GOAL_OPERATIONS) {
+        c->operation = type;
+        c->handler = 0;
+    } else if (type <= GOAL_COMPLETION_HANDLER) {
+        c->handler = type;
+    }
+}
+
 static int check_nodes(struct check *c, const struct goal_rank *r, uint64_t successors)
 {
     struct fault f;
     uint64_t next = 0;
     uint32_t roots = 0;
+    c->operation = c->handler = c->before = 0;
     for (uint32_t i = 0; i < r->node_count; i++) {
         const struct goal_node *n = &r->nodes[i];
         if (!check_fields(c, n, &f) || !check_links(n, next, c->named[i], &f)) {
             return node_fault(c, i, &f);
         }
+        note_type(c, n->type);
         next += (uint64_t)n->done_count + n->start_count;
         c->of_type[n->type]++;
+        if (goal_is_part(n)) {
+            continue;
+        }
         c->highest_cpu = n->cpu > c->highest_cpu ? n->cpu : c->highest_cpu;
         c->highest_nic = n->nic > c->highest_nic ? n->nic : c->highest_nic;
         if (n->depends == 0) {
@@ -268,5 +341,8 @@ int goal_check(struct goal *g, const uint8_t *image, uint64_t length, const char
     g->sends = c.of_type[GOAL_SEND];
     g->recvs = c.of_type[GOAL_RECV];
     g->calcs = c.of_type[GOAL_CALC];
+    for (unsigned type = GOAL_PUT; type < GOAL_TYPES; type++) {
+        *(type < GOAL_OPERATIONS ? &g->portals : &g->parts) += c.of_type[type];
+    }
     return rc;
 }

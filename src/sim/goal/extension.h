@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Portals and sPIN operations of GOAL (LogGOPSim's sPIN extension): put, get, append, their
- * triggered forms, test and calcgem5. The compiler reads them, so that it can report a syntax error
- * as such, and then refuses them: to run them takes the simulated NIC.
+ * The Portals and sPIN operations of GOAL text: put, get, atomic, fetch, swap, cas, append, test,
+ * count, and their triggered forms, whose words begin with a "t". docs/goal.md has their grammar.
  */
 #ifndef SIM_GOAL_EXTENSION_H
 #define SIM_GOAL_EXTENSION_H
 
 #include "scan.h"
+#include "write.h"
 
 /* goal_extension_is() is true if `word` is one of these operations. */
 bool goal_extension_is(const struct goal_word *word);
 
-/* goal_extension_refuse() reads the rest of the line behind `word` and always returns -1, with an
- * error: the syntax error in the line, or else the refusal. */
-int goal_extension_refuse(struct goal_scan *s, const struct goal_word *word);
+/* goal_extension_read() reads the rest of the line behind `word`, of rank `rank` of `ranks`, and
+ * adds the operation and its parts. -1: an error; b->failed says if it is that memory was short. */
+int goal_extension_read(struct goal_scan *s, const struct goal_word *word, uint32_t rank,
+                        uint32_t ranks, struct goal_builder *b);
 
 #endif

@@ -22,8 +22,10 @@
  *   - lists lie one after the other, so each successor belongs to one list;
  *   - `depends` is the number of times the node is named in lists, and the roots
  *     are the nodes with none, in ascending order;
- *   - types are send, recv or calc; peers are ranks (or GOAL_ANY for recv);
- *     cpu and nic are at most the highest of the header; a calc has no peer, tag, nic.
+ *   - types are those of enum goal_type; peers are ranks (or GOAL_ANY for recv and append);
+ *     cpu and nic are at most the highest of the header; a calc has no peer, tag, nic;
+ *   - a part is no operation: it lies behind the one that it says more about, with which other
+ *     parts may lie in between; it has no lists, is in none, and is no root (operations.h).
  * So code that walks a schedule needs no checks. Dependencies may form cycles, whose nodes never
  * become ready. Nobody may change the file while it is open.
  */
@@ -35,9 +37,38 @@
 #include <stdint.h>
 
 enum { GOAL_COOKIE = 4223, GOAL_HEADER = 14, GOAL_SPAN = 16 };
-enum goal_type { GOAL_SEND = 1, GOAL_RECV = 2, GOAL_CALC = 3 };
+enum goal_type {
+    GOAL_SEND = 1,
+    GOAL_RECV = 2,
+    GOAL_CALC = 3,
+    /* Portals: for simulated NICs only */
+    GOAL_PUT = 4,
+    GOAL_GET = 5,
+    GOAL_ATOMIC = 6,
+    GOAL_FETCH = 7,
+    GOAL_SWAP = 8,
+    GOAL_CAS = 9,
+    GOAL_APPEND = 10, /* an entry for messages: peer, whose; tag, with which; size, its memory */
+    GOAL_TEST = 11,   /* until counter `tag` has come to `size` */
+    GOAL_COUNT = 12,  /* adds `size` to counter `tag` */
+    GOAL_OPERATIONS,  /* above all of them */
+    /* parts */
+    GOAL_HEADER_HANDLER = 32, /* of an append: takes `size` ps, or cycles if `cpu` is 1, and `peer`
+                                 of these more for each `tag` bytes of its packet (0: none) */
+    GOAL_PAYLOAD_HANDLER = 33,
+    GOAL_COMPLETION_HANDLER = 34,
+    GOAL_DOES_PUT = 35,      /* of a handler, from its own memory: to `peer`, `size` bytes (0, of a
+                                payload handler: its packet), with tag `tag` */
+    GOAL_DOES_HOST_PUT = 36, /* the same from the entry's memory */
+    GOAL_DOES_WRITE = 37,    /* `size` bytes to the entry's memory (0: as above) */
+    GOAL_DOES_COUNT = 38,    /* adds `size` to counter `tag` */
+    GOAL_WHEN = 39,          /* the operation is triggered: when counter `tag` comes to `size` */
+    GOAL_COUNTS = 40,        /* counter `tag` counts acks, replies, or what an entry has taken */
+    GOAL_USE_ONCE = 41,      /* an entry takes one message */
+    GOAL_TYPES,              /* above all of them */
+};
 
-/* Any source (of a recv) or any tag (of a recv, or of a send as in LogGOPSim). */
+/* Any source (of a recv, an append) or any tag (of these, or of a send as in LogGOPSim). */
 #define GOAL_ANY UINT32_MAX
 
 /* A u32 at any address. */
@@ -47,7 +78,7 @@ typedef uint32_t goal_u32 __attribute__((aligned(1)));
 struct goal_node {
     uint32_t depends; /* how many times lists of other nodes name this one as a successor */
     uint8_t type;     /* enum goal_type */
-    uint32_t peer;    /* rank sent to or received from, or GOAL_ANY */
+    uint32_t peer;    /* rank that it is to or from, or GOAL_ANY */
     uint64_t size;    /* bytes; of a calc its duration: in ns, or in ps with --calc-unit ps */
     uint32_t tag;
     uint8_t cpu;
@@ -76,6 +107,8 @@ struct goal {
     uint64_t sends;
     uint64_t recvs;
     uint64_t calcs;
+    uint64_t portals; /* operations of Portals */
+    uint64_t parts;
     uint64_t successors; /* successors of all ranks together: the number of dependencies */
     uint32_t most_nodes; /* number of nodes of the rank that has the most */
     /* Private. */
@@ -142,6 +175,21 @@ static inline struct goal_rank goal_rank(const struct goal *g, uint32_t rank)
     r.nodes = (const struct goal_node *)(r.roots + r.root_count);
     r.successors = (const goal_u32 *)(r.nodes + r.node_count);
     return r;
+}
+
+static inline bool goal_is_part(const struct goal_node *n)
+{
+    return n->type > GOAL_OPERATIONS;
+}
+
+/* goal_part_count() returns how many parts are behind operation `node`. */
+static inline uint32_t goal_part_count(const struct goal_rank *r, uint32_t node)
+{
+    uint32_t i = node + 1;
+    while (i < r->node_count && goal_is_part(&r->nodes[i])) {
+        i++;
+    }
+    return i - node - 1;
 }
 
 /* goal_successor_count() returns the length of all lists of a rank together. */

@@ -2,6 +2,7 @@
 /* Merged schedules; see merge.h. It needs 12 bytes for each rank, and memory for one rank's
  * operations. */
 #include "merge.h"
+#include "operations.h"
 
 #include "base/array.h"
 #include "print.h"
@@ -207,6 +208,12 @@ static int scan_tags(const struct goal_merge *m, uint32_t i, uint32_t *highest,
 {
     const struct goal_job *job = &m->jobs.job[i];
     *highest = 0;
+    if (m->parts[i].portals != 0) {
+        return goal_fail(error,
+                         "job %u (%s) has operations of Portals: a simulated NIC is one job's, and "
+                         "none of its nodes can be shared",
+                         i + 1, name_of(m, i));
+    }
     for (uint32_t rank = 0; rank < job->count; rank++) {
         struct goal_rank r = goal_rank(&m->parts[i], rank);
         for (uint32_t k = 0; k < r.node_count; k++) {
@@ -276,10 +283,15 @@ static void add_rank(const struct goal_merge *m, uint32_t i, uint32_t rank, stru
     uint32_t base = (uint32_t)b->count;
     for (uint32_t k = 0; k < r.node_count; k++) {
         const struct goal_node *n = &r.nodes[k];
-        bool calc = n->type == GOAL_CALC;
-        goal_add(b, (enum goal_type)n->type, n->size,
-                 calc || n->peer == GOAL_ANY ? n->peer : job->nodes[n->peer],
-                 calc || n->tag == GOAL_ANY ? n->tag : n->tag + m->tags[i],
+        unsigned has = goal_kind_of(n->type)->has;
+        bool peer = (has & GOAL_HAS_PEER) != 0 && n->peer != GOAL_ANY;
+        uint32_t to = peer ? job->nodes[n->peer] : n->peer;
+        if (goal_is_part(n)) {
+            goal_add_part(b, (enum goal_type)n->type, n->size, to, n->tag, n->cpu != 0);
+            continue;
+        }
+        bool tag = (has & GOAL_HAS_TAG) != 0 && n->tag != GOAL_ANY;
+        goal_add(b, (enum goal_type)n->type, n->size, to, tag ? n->tag + m->tags[i] : n->tag,
                  (uint8_t)(n->cpu + job->first_cpu), n->nic);
     }
     for (uint32_t k = 0; k < r.root_count && late != GOAL_ANY; k++) {

@@ -8,6 +8,8 @@
  */
 #include "print.h"
 
+#include "operations.h"
+
 #include <stdlib.h>
 
 static void put_text(struct goal_printer *p, const char *text)
@@ -56,22 +58,109 @@ static bool has_label(struct goal_printer *p, uint32_t rank, uint32_t node,
            !goal_locate(p->labels_of, rank, node, &place) || place.label_length > 0;
 }
 
-static void put_operation(struct goal_printer *p, uint32_t rank, uint32_t node,
-                          const struct goal_node *n)
+/* Prints a time in the largest unit that it is a multiple of. */
+static void put_time(struct goal_printer *p, uint64_t n, bool cycles)
 {
-    static const char *const words[] = {"", "send ", "recv ", "calc "};
-    if (has_label(p, rank, node, n)) {
-        put_label(p, rank, node);
-        put_text(p, ": ");
+    put_number(p, cycles || n % 1000 != 0 ? n : n / 1000);
+    put_text(p, cycles ? "c" : n % 1000 != 0 ? "ps" : "ns");
+}
+
+static void put_bytes(struct goal_printer *p, uint64_t n)
+{
+    put_text(p, " ");
+    put_number(p, n);
+    put_text(p, "b");
+}
+
+static void put_part(struct goal_printer *p, const struct goal_node *n, bool packet)
+{
+    put_text(p, " ");
+    put_text(p, goal_kind_of(n->type)->word);
+    switch (n->type) {
+    case GOAL_HEADER_HANDLER:
+    case GOAL_PAYLOAD_HANDLER:
+    case GOAL_COMPLETION_HANDLER:
+        put_text(p, " ");
+        put_time(p, n->size, n->cpu != 0);
+        if (n->tag != 0) {
+            put_text(p, "+");
+            put_time(p, n->peer, n->cpu != 0);
+            put_text(p, "/");
+            put_number(p, n->tag);
+            put_text(p, "b");
+        }
+        break;
+    case GOAL_DOES_PUT:
+    case GOAL_DOES_HOST_PUT:
+    case GOAL_DOES_WRITE:
+        if (!packet || n->size != 0) {
+            put_bytes(p, n->size);
+        }
+        if (n->type != GOAL_DOES_WRITE) {
+            put_text(p, " to ");
+            put_number(p, n->peer);
+            put_text(p, " as ");
+            put_number(p, n->tag);
+        }
+        break;
+    case GOAL_DOES_COUNT:
+    case GOAL_WHEN:
+        put_text(p, " ");
+        put_number(p, n->tag);
+        put_text(p, n->type == GOAL_WHEN ? " reaches " : " by ");
+        put_number(p, n->size);
+        break;
+    case GOAL_COUNTS:
+        put_text(p, " ");
+        put_number(p, n->tag);
+        break;
+    default:
+        break;
     }
-    put_text(p, words[n->type]);
+}
+
+static void put_parts(struct goal_printer *p, const struct goal_node *n, uint32_t count)
+{
+    bool packet = false;
+    for (uint32_t i = 1; i <= count; i++) {
+        packet = goal_kind_of(n[i].type)->has == 0 ? n[i].type == GOAL_PAYLOAD_HANDLER : packet;
+        put_part(p, &n[i], packet);
+    }
+}
+
+/* Prints what an operation has but for cpu, nic and its parts. */
+static void put_fields(struct goal_printer *p, const struct goal_node *n)
+{
+    const struct goal_kind *kind = goal_kind_of(n->type);
+    if ((kind->has & GOAL_HAS_COUNTER) != 0) {
+        put_number(p, n->tag);
+        put_text(p, n->type == GOAL_TEST ? " for " : " by ");
+        put_number(p, n->size);
+        return;
+    }
     put_number(p, n->size);
-    if (n->type != GOAL_CALC) {
-        put_text(p, n->type == GOAL_SEND ? "b to " : "b from ");
+    if ((kind->has & GOAL_HAS_PEER) != 0) {
+        put_text(p, n->type == GOAL_APPEND ? "b priority_list " : "b ");
+        put_text(p, kind->between);
+        put_text(p, " ");
         put_or_any(p, n->peer);
         put_text(p, " tag ");
         put_or_any(p, n->tag);
     }
+}
+
+static void put_operation(struct goal_printer *p, uint32_t rank, uint32_t node,
+                          const struct goal_node *n, uint32_t parts)
+{
+    if (has_label(p, rank, node, n)) {
+        put_label(p, rank, node);
+        put_text(p, ": ");
+    }
+    bool triggered = parts != 0 && n[1].type == GOAL_WHEN;
+    put_text(p, triggered ? "t" : "");
+    put_text(p, goal_kind_of(n->type)->word);
+    put_text(p, " ");
+    put_fields(p, n);
     if (n->cpu != 0) {
         put_text(p, " cpu ");
         put_number(p, n->cpu);
@@ -80,6 +169,7 @@ static void put_operation(struct goal_printer *p, uint32_t rank, uint32_t node,
         put_text(p, " nic ");
         put_number(p, n->nic);
     }
+    put_parts(p, n, parts);
     put_text(p, "\n");
 }
 
@@ -168,7 +258,9 @@ int goal_print_rank(struct goal_printer *p, uint32_t rank, const struct goal_ran
     put_number(p, rank);
     put_text(p, " {\n");
     for (uint32_t i = 0; i < r->node_count; i++) {
-        put_operation(p, rank, i, &r->nodes[i]);
+        if (!goal_is_part(&r->nodes[i])) {
+            put_operation(p, rank, i, &r->nodes[i], goal_part_count(r, i));
+        }
         for (uint64_t l = p->first[i]; l < p->first[(uint64_t)i + 1]; l++) {
             put_dependency(p, rank, &p->lines[l]);
         }

@@ -24,6 +24,12 @@ static uint32_t replay(const struct goal_rank *r, uint8_t *fate, uint32_t *met, 
 {
     uint32_t count = r->root_count, unfinished = r->node_count;
     memset(met, 0, r->node_count * sizeof(*met));
+    for (uint32_t i = 0; i < r->node_count; i++) {
+        if (goal_is_part(&r->nodes[i])) {
+            fate[i] = GOAL_DONE; /* it is none */
+            unfinished--;
+        }
+    }
     for (uint32_t i = 0; i < count; i++) {
         ready[i] = r->roots[i];
     }

@@ -10,11 +10,13 @@ enum goal_fate {
     GOAL_DONE,
     GOAL_LEFT_RECV, /* a recv that was posted and waits for a message */
     GOAL_LEFT_SEND,
+    GOAL_LEFT_TEST, /* a test of a counter that does not come to it */
 };
 
-/* goal_replay() gets in fate[], by operation of all ranks in their order, GOAL_LEFT_RECV or
- * GOAL_LEFT_SEND for operations that start and never end, and GOAL_NEVER_READY for all others. It
- * sets those that end to GOAL_DONE. It returns how many do not end, or -1 if memory is short. */
+/* goal_replay() gets in fate[], by operation of all ranks in their order, GOAL_LEFT_RECV,
+ * GOAL_LEFT_SEND or GOAL_LEFT_TEST for operations that start and never end, and GOAL_NEVER_READY
+ * for all others. It sets those that end to GOAL_DONE. It returns how many do not end, or -1 if
+ * memory is short. */
 int64_t goal_replay(const struct goal *g, uint8_t *fate);
 
 /* goal_cyclic() returns 1 if the dependencies have a cycle, 0 if not, -1 if memory is short. */

@@ -209,6 +209,22 @@ static inline enum goal_type operation_of(const struct goal_word *w)
                                            : 0;
 }
 
+/* Reads an operation of Portals; all of its parts stand in its line. */
+static int read_extension(struct compiler *c, const struct goal_word *word)
+{
+    uint64_t first = c->builder.count, line = c->s.line;
+    if (goal_extension_read(&c->s, word, c->rank, c->ranks, &c->builder) != 0) {
+        return c->builder.failed ? no_memory(c) : -1;
+    }
+    for (uint64_t i = first + 1; i < c->builder.count; i++) {
+        if (!ARRAY_ROOM(c->origins, i, c->origins_room, 64)) {
+            return no_memory(c);
+        }
+        c->origins[i] = (struct goal_origin){.line = line};
+    }
+    return 0;
+}
+
 /* Reads the rest of a line that began with "LABEL:". There may be no blank between the operation's
  * word and its number. */
 static int read_labelled(struct compiler *c, const struct goal_word *label)
@@ -221,7 +237,7 @@ static int read_labelled(struct compiler *c, const struct goal_word *label)
     const char *first = s->at;
     struct goal_word word = goal_scan_word(s);
     if (goal_extension_is(&word)) {
-        return goal_extension_refuse(s, &word);
+        return read_extension(c, &word);
     }
     s->at = first;
     if (goal_scan_literal(s, "send", 4)) {
@@ -233,7 +249,7 @@ static int read_labelled(struct compiler *c, const struct goal_word *label)
     if (goal_scan_literal(s, "calc", 4)) {
         return read_operation(c, GOAL_CALC);
     }
-    return goal_scan_expected(s, first, "\"send\", \"recv\" or \"calc\"");
+    return goal_scan_expected(s, first, "\"send\", \"recv\", \"calc\" or an operation of Portals");
 }
 
 /* Reads a line that begins with a word: an operation or a dependency. */
@@ -259,7 +275,7 @@ static int read_statement(struct compiler *c)
         return read_dependency(c, &word, true);
     }
     if (goal_extension_is(&word)) {
-        return goal_extension_refuse(s, &word);
+        return read_extension(c, &word);
     }
     if (goal_word_is(&word, "rank")) {
         char what[64];

@@ -31,6 +31,14 @@ uint32_t goal_add(struct goal_builder *b, enum goal_type type, uint64_t size, ui
     return (uint32_t)b->count++;
 }
 
+void goal_add_part(struct goal_builder *b, enum goal_type type, uint64_t size, uint32_t peer,
+                   uint32_t tag, bool cycles)
+{
+    uint8_t highest = b->highest_cpu;
+    goal_add(b, type, size, peer, tag, cycles, 0);
+    b->highest_cpu = highest;
+}
+
 static bool add_edge(struct goal_builder *b, struct goal_edges *edges, uint32_t node, uint32_t on)
 {
     if (b->failed || b->done.count + b->start.count >= UINT32_MAX ||
@@ -57,6 +65,11 @@ void goal_irequires(struct goal_builder *b, uint32_t node, uint32_t on)
     }
 }
 
+static bool is_root(const struct goal_node *n)
+{
+    return n->depends == 0 && !goal_is_part(n);
+}
+
 /* Sets the place of each list, and counts the roots. The first index of a list is set to the list's
  * end: goal_lay_out() fills the list backwards and counts the index down to the first entry. */
 static uint64_t place_lists(struct goal_builder *b)
@@ -67,7 +80,7 @@ static uint64_t place_lists(struct goal_builder *b)
         struct goal_node *n = &b->nodes[i];
         n->done_first = next += n->done_count;
         n->start_first = next += n->start_count;
-        roots += n->depends == 0;
+        roots += is_root(n);
     }
     return roots;
 }
@@ -90,7 +103,7 @@ int goal_lay_out(struct goal_builder *b, struct goal_rank *rank)
     }
     uint32_t *root = b->roots;
     for (uint64_t i = 0; i < b->count; i++) {
-        if (b->nodes[i].depends == 0) {
+        if (is_root(&b->nodes[i])) {
             *root++ = (uint32_t)i;
         }
     }

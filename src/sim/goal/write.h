@@ -47,6 +47,10 @@ struct goal_builder {
 uint32_t goal_add(struct goal_builder *b, enum goal_type type, uint64_t size, uint32_t peer,
                   uint32_t tag, uint8_t cpu, uint8_t nic);
 
+/* goal_add_part() adds a part of the operation that was added last (goal.h). */
+void goal_add_part(struct goal_builder *b, enum goal_type type, uint64_t size, uint32_t peer,
+                   uint32_t tag, bool cycles);
+
 /* goal_requires() makes `node` wait for the end of `on`, goal_irequires() for its start. Both
  * operations were added before. A dependency that is added twice counts twice. */
 void goal_requires(struct goal_builder *b, uint32_t node, uint32_t on);

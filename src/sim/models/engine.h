@@ -37,9 +37,12 @@ enum sim_end {
 /* The kinds of operations and messages that were left without a partner. All other operations that
  * did not end wait, directly or not, for one of these. */
 enum sim_left_kind {
-    SIM_LEFT_RECV,    /* a receive that no message reached */
-    SIM_LEFT_SEND,    /* a rendezvous send whose receive was not posted */
-    SIM_LEFT_MESSAGE, /* an eager message that no receive took; `node` is its send */
+    SIM_LEFT_RECV, /* a receive that no message reached */
+    SIM_LEFT_SEND, /* a rendezvous send whose receive was not posted */
+    /* an eager message that no receive took, or one for an entry that no append took; `node` is its
+     * send, put, ... */
+    SIM_LEFT_MESSAGE,
+    SIM_LEFT_TEST, /* a test of a counter that has not come to it */
 };
 struct sim_left {
     uint32_t rank;
@@ -101,6 +104,7 @@ struct sim_output {
     uint64_t ticks_per_ns;
     uint64_t operations; /* how many operations were started */
     uint64_t messages;
+    uint64_t events; /* on simulated NICs: how many were handled, of these and of the network */
     struct sim_left *left;
     size_t left_count, left_room;
     struct sim_traffic traffic; /* set if there is a network */

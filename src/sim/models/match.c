@@ -5,16 +5,11 @@
 #include "match.h"
 
 #include "chains.h"
+#include "notes.h"
 #include "sim/util/reserve.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-struct note {
-    uint64_t sequence;
-    uint32_t entry;
-    uint32_t next; /* index + 1 */
-};
 enum view_kind { VIEW_SOURCE, VIEW_TAG, VIEW_ALL, VIEWS };
 struct view {
     struct chains chains; /* slots NULL: not built */
@@ -286,44 +281,6 @@ static struct chain *first_exact(const struct match_table *t, const struct match
     return best;
 }
 
-static int by_sequence(const void *a, const void *b)
-{
-    const struct note *x = a, *y = b;
-    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
-
-/* Sorts notes by sequence number. If the numbers lie close together, as when only one rank is busy,
- * each note is put into its place directly. */
-static int sort_notes(struct note *notes, uint32_t n, struct slab *slab)
-{
-    uint64_t least = UINT64_MAX, most = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        least = notes[i].sequence < least ? notes[i].sequence : least;
-        most = notes[i].sequence > most ? notes[i].sequence : most;
-    }
-    uint64_t range = most - least + 1;
-    if (range / 4 > n) {
-        qsort(notes, n, sizeof(*notes), by_sequence);
-        return 0;
-    }
-    /* by sequence number - `least`: index of the entry + 1 */
-    uint32_t *at = slab_take(slab, range * sizeof(*at));
-    if (at == NULL) {
-        return -1;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        at[notes[i].sequence - least] = notes[i].entry + 1;
-    }
-    uint32_t next = 0;
-    for (uint64_t i = 0; i < range; i++) {
-        if (at[i] != 0) {
-            notes[next++] = (struct note){.sequence = least + i, .entry = at[i] - 1};
-        }
-    }
-    slab_give(slab, at, range * sizeof(*at));
-    return 0;
-}
-
 /* Makes notes of all entries of a side, in their order. */
 static int note_all(const struct match_side *s, struct view *v, struct match_pool *p)
 {
@@ -336,7 +293,7 @@ static int note_all(const struct match_side *s, struct view *v, struct match_poo
             v->notes[v->used++] = (struct note){.entry = i, .sequence = p->entries[i].sequence};
         }
     }
-    return sort_notes(v->notes, v->used, &p->slab);
+    return notes_sort(v->notes, v->used, &p->slab);
 }
 
 static int view_build(const struct match_side *s, struct view *v, enum view_kind kind,
@@ -403,13 +360,23 @@ static int first_wild(struct match_side *s, struct match_pool *p, uint32_t sourc
     return 0;
 }
 
+/* Finds the chain that begins with the first entry that fits; *found is NULL if none does. */
+static int find_long(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
+                     struct chain **found)
+{
+    *found = NULL;
+    if (source == MATCH_ANY || tag == MATCH_ANY) {
+        return first_wild(s, p, source, tag, found);
+    }
+    *found = first_exact(s->table, p, source, tag);
+    return 0;
+}
+
 static int take_long(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
                      struct match_entry *taken)
 {
-    struct chain *found = NULL;
-    if (source != MATCH_ANY && tag != MATCH_ANY) {
-        found = first_exact(s->table, p, source, tag);
-    } else if (first_wild(s, p, source, tag, &found) != 0) {
+    struct chain *found;
+    if (find_long(s, p, source, tag, &found) != 0) {
         return -1;
     }
     if (found == NULL) {
@@ -436,6 +403,29 @@ int match_take(struct match_side *s, struct match_pool *p, uint32_t source, uint
     }
     return s->table == NULL ? take_short(s, p, source, tag, taken)
                             : take_long(s, p, source, tag, taken);
+}
+
+int match_find(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
+               struct match_entry *found)
+{
+    uint32_t i = s->head - 1;
+    if (s->count == 0) {
+        return 0;
+    }
+    if (s->table != NULL) {
+        struct chain *chain;
+        if (find_long(s, p, source, tag, &chain) != 0) {
+            return -1;
+        }
+        i = chain != NULL ? chain->head - 1 : MATCH_NONE;
+    }
+    while (i != MATCH_NONE && !fits(&p->entries[i], source, tag)) {
+        i = p->entries[i].next;
+    }
+    if (i != MATCH_NONE) {
+        *found = p->entries[i];
+    }
+    return i != MATCH_NONE;
 }
 
 uint32_t match_fetch(const struct match_side *s, const struct match_pool *p, uint32_t source,

@@ -79,6 +79,10 @@ int match_expect(struct match_side *s, struct match_pool *p, uint32_t more);
 int match_take(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
                struct match_entry *taken);
 
+/* match_find() copies the entry that match_take() would take to *found, and leaves it there. */
+int match_find(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
+               struct match_entry *found);
+
 /* match_fetch() prefetches the memory that match_take() will use, in three steps with some time
  * between them. The last step returns the `ref` of the entry that match_take() is likely to find,
  * or MATCH_NONE. */

@@ -3,6 +3,7 @@
 #include "stuck.h"
 
 #include "base/array.h"
+#include "sim/goal/operations.h"
 #include "sim/goal/replay.h"
 
 #include <inttypes.h>
@@ -37,8 +38,9 @@ static int find_fates(struct stuck *s)
     for (size_t i = 0; i < s->out->left_count; i++) {
         const struct sim_left *l = &s->out->left[i];
         if (l->kind != SIM_LEFT_MESSAGE) {
-            s->fate[s->first[l->rank] + l->node] =
-                l->kind == SIM_LEFT_RECV ? GOAL_LEFT_RECV : GOAL_LEFT_SEND;
+            s->fate[s->first[l->rank] + l->node] = l->kind == SIM_LEFT_RECV   ? GOAL_LEFT_RECV
+                                                   : l->kind == SIM_LEFT_TEST ? GOAL_LEFT_TEST
+                                                                              : GOAL_LEFT_SEND;
         }
     }
     s->unfinished = goal_replay(s->g, s->fate);
@@ -58,8 +60,6 @@ static void print_rank_or_any(FILE *to, const char *word, uint32_t rank)
 
 void stuck_print_operation(struct goal *g, uint32_t rank, uint32_t op, FILE *to)
 {
-    static const char *const names[] = {
-        [GOAL_SEND] = "send", [GOAL_RECV] = "recv", [GOAL_CALC] = "calc"};
     struct goal_rank r = goal_rank(g, rank);
     const struct goal_node *n = &r.nodes[op];
     struct goal_place place;
@@ -72,12 +72,18 @@ void stuck_print_operation(struct goal *g, uint32_t rank, uint32_t op, FILE *to)
         }
         fputc(')', to);
     }
-    fprintf(to, ": %s of %" PRIu64, names[n->type], n->size);
+    const struct goal_kind *kind = goal_kind_of(n->type);
+    if ((kind->has & GOAL_HAS_COUNTER) != 0) {
+        fprintf(to, ": %s %" PRIu32 " %s %" PRIu64, kind->word, n->tag,
+                n->type == GOAL_TEST ? "for" : "by", n->size);
+        return;
+    }
+    fprintf(to, ": %s of %" PRIu64, kind->word, n->size);
     if (n->type == GOAL_CALC) {
         return;
     }
     fprintf(to, " bytes");
-    print_rank_or_any(to, n->type == GOAL_SEND ? "to" : "from", n->peer);
+    print_rank_or_any(to, kind->between, n->peer);
     if (n->tag == GOAL_ANY) {
         fprintf(to, ", any tag");
     } else {
@@ -148,6 +154,9 @@ static uint64_t partner_at(struct stuck *s, uint32_t at, uint32_t rank, const st
 
 static uint64_t partner(struct stuck *s, uint32_t rank, const struct goal_node *n)
 {
+    if (n->type != GOAL_SEND && n->type != GOAL_RECV) {
+        return NOWHERE;
+    }
     if (n->peer != GOAL_ANY) {
         return partner_at(s, n->peer, rank, n);
     }
@@ -195,10 +204,12 @@ static void print_cycle(struct stuck *s, uint64_t start)
 
 static void print_dead_end(struct stuck *s, uint64_t number)
 {
-    fprintf(s->to, "without a partner: ");
+    bool test = s->fate[number] == GOAL_LEFT_TEST;
+    fprintf(s->to, test ? "waits for ever: " : "without a partner: ");
     print_number(s, number);
-    fprintf(s->to, "; %s that fits is left\n",
-            s->fate[number] == GOAL_LEFT_RECV ? "no send" : "no recv");
+    fprintf(s->to, test                                ? "; nothing is left that counts there\n"
+                   : s->fate[number] == GOAL_LEFT_RECV ? "; no send that fits is left\n"
+                                                       : "; no recv that fits is left\n");
 }
 
 /* Walks from an operation to the one that it waits for, and on, until it comes to an operation that
@@ -228,7 +239,8 @@ static void print_messages(struct stuck *s)
         if (l->kind == SIM_LEFT_MESSAGE && count++ < LISTED) {
             fprintf(s->to, "never received: ");
             print_operation(s, l->rank, l->node);
-            fprintf(s->to, "; no recv that fits took it\n");
+            bool send = goal_rank(s->g, l->rank).nodes[l->node].type == GOAL_SEND;
+            fprintf(s->to, "; no %s that fits took it\n", send ? "recv" : "append");
         }
     }
     if (count > LISTED) {
@@ -243,13 +255,13 @@ static void explain(struct stuck *s)
     uint32_t walks = 0;
     if (s->unfinished > 0) {
         fprintf(s->to, "the schedule cannot finish: %" PRId64 " of %" PRIu64 " operations wait\n",
-                s->unfinished, ops);
+                s->unfinished, ops - s->g->parts);
     } else {
         fprintf(s->to, "all operations end, but messages are left\n");
     }
     for (int started = 1; started >= 0; started--) {
         for (uint64_t i = 0; i < ops && s->looked_at < PATIENCE; i++) {
-            bool is_started = s->fate[i] == GOAL_LEFT_RECV || s->fate[i] == GOAL_LEFT_SEND;
+            bool is_started = s->fate[i] > GOAL_DONE;
             if (s->fate[i] != GOAL_DONE && is_started == started && s->walked[i] == 0) {
                 walk(s, i, ++walks, &cycles, &dead_ends);
             }

@@ -7,6 +7,7 @@
 
 #include "pinwheel/util/json.h"
 
+#include "sim/goal/operations.h"
 #include "sim/goal/print.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ struct sizes {
 };
 
 struct stats {
-    struct sizes of[4]; /* by type */
+    struct sizes of[GOAL_TYPES]; /* by type */
     uint64_t requires, irequires;
     uint64_t roots;
     uint64_t empty_ranks;
@@ -63,6 +64,9 @@ static void add_rank(struct stats *s, const struct goal *g, uint32_t rank)
     s->empty_ranks += r.node_count == 0;
     for (uint32_t i = 0; i < r.node_count; i++) {
         const struct goal_node *n = &r.nodes[i];
+        if (goal_is_part(n)) {
+            continue;
+        }
         add_size(&s->of[n->type], n->size);
         s->requires += n->done_count;
         s->irequires += n->start_count;
@@ -85,8 +89,26 @@ static const struct {
     enum goal_type type;
     const char *name;
     const char *unit;
-} kinds[] = {
-    {GOAL_SEND, "sends", "bytes"}, {GOAL_RECV, "recvs", "bytes"}, {GOAL_CALC, "calcs", "ns"}};
+} kinds[] = {{GOAL_SEND, "sends", "bytes"},
+             {GOAL_RECV, "recvs", "bytes"},
+             {GOAL_CALC, "calcs", "ns"},
+             {GOAL_PUT, "puts", "bytes"},
+             {GOAL_GET, "gets", "bytes"},
+             {GOAL_ATOMIC, "atomics", "bytes"},
+             {GOAL_FETCH, "fetches", "bytes"},
+             {GOAL_SWAP, "swaps", "bytes"},
+             {GOAL_CAS, "compare-and-swaps", "bytes"},
+             {GOAL_APPEND, "appends", "bytes"},
+             {GOAL_TEST, "tests", "counts"},
+             {GOAL_COUNT, "counts", "counts"}};
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), ALWAYS = 3 };
+
+/* Kinds of Portals are named only where there are some. */
+static bool is_named(const struct stats *s, int kind)
+{
+    return kind < ALWAYS || s->of[kinds[kind].type].count > 0;
+}
 
 /* Writes a sum, which may have 39 digits. */
 static const char *sum_text(unsigned __int128 n, char text[40])
@@ -105,9 +127,12 @@ static int print_stats(const struct goal *g, const struct stats *s)
     char sum[40];
     printf("ranks         %u, without operations %" PRIu64 "\n", g->ranks, s->empty_ranks);
     printf("operations    %" PRIu64 ", at most %u a rank, %" PRIu64 " ready at the start\n",
-           g->nodes, g->most_nodes, s->roots);
-    for (int i = 0; i < 3; i++) {
+           g->nodes - g->parts, g->most_nodes, s->roots);
+    for (int i = 0; i < KINDS; i++) {
         const struct sizes *z = &s->of[kinds[i].type];
+        if (!is_named(s, i)) {
+            continue;
+        }
         printf("  %-11s %" PRIu64, kinds[i].name, z->count);
         if (z->count > 0) {
             printf(", %s %s in all, %" PRIu64 " to %" PRIu64 " each", sum_text(z->sum, sum),
@@ -131,12 +156,15 @@ static int print_stats_json(const struct goal *g, const struct stats *s)
     json_open_object(&j, NULL);
     json_unsigned(&j, "ranks", g->ranks);
     json_unsigned(&j, "ranks_without_operations", s->empty_ranks);
-    json_unsigned(&j, "operations", g->nodes);
+    json_unsigned(&j, "operations", g->nodes - g->parts);
     json_unsigned(&j, "most_operations_of_a_rank", g->most_nodes);
     json_unsigned(&j, "ready_at_start", s->roots);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < KINDS; i++) {
         const struct sizes *z = &s->of[kinds[i].type];
         char sum[40];
+        if (!is_named(s, i)) {
+            continue;
+        }
         json_open_object(&j, kinds[i].name);
         json_unsigned(&j, "count", z->count);
         json_string(&j, "unit", kinds[i].unit);
@@ -176,21 +204,55 @@ static void json_u32_or_any(struct json *j, const char *name, uint32_t n)
     json_number(j, name, n == GOAL_ANY ? -1 : (int64_t)n);
 }
 
+/* What an operation has besides, and what its handlers take and do. */
+static void json_parts(struct json *j, const struct goal_node *n, uint32_t count)
+{
+    if (count == 0) {
+        return;
+    }
+    json_open_array(j, "parts");
+    for (uint32_t i = 1; i <= count; i++) {
+        const struct goal_node *p = &n[i];
+        unsigned has = goal_kind_of(p->type)->has;
+        json_open_object(j, NULL);
+        json_string(j, "part", goal_kind_of(p->type)->word);
+        if (has == 0 && p->type != GOAL_USE_ONCE) {
+            json_unsigned(j, p->cpu != 0 ? "cycles" : "ps", p->size);
+            json_unsigned(j, "more", p->peer);
+            json_unsigned(j, "for_bytes", p->tag);
+        } else if (p->type != GOAL_USE_ONCE && p->type != GOAL_COUNTS) {
+            json_unsigned(j, "size", p->size);
+        }
+        if ((has & GOAL_HAS_PEER) != 0) {
+            json_unsigned(j, "peer", p->peer);
+        }
+        if ((has & (GOAL_HAS_TAG | GOAL_HAS_COUNTER)) != 0) {
+            json_unsigned(j, (has & GOAL_HAS_TAG) != 0 ? "tag" : "counter", p->tag);
+        }
+        json_close_object(j);
+    }
+    json_close_array(j);
+}
+
 static void json_node(struct json *j, struct goal *g, uint32_t rank, uint32_t node)
 {
-    static const char *const types[] = {"", "send", "recv", "calc"};
     struct goal_rank r = goal_rank(g, rank);
     const struct goal_node *n = &r.nodes[node];
     struct goal_place place;
     json_open_object(j, NULL);
-    json_string(j, "type", types[n->type]);
+    json_string(j, "type", goal_kind_of(n->type)->word);
     json_unsigned(j, "size", n->size);
-    if (n->type != GOAL_CALC) {
+    unsigned has = goal_kind_of(n->type)->has;
+    if ((has & GOAL_HAS_PEER) != 0) {
         json_u32_or_any(j, "peer", n->peer);
         json_u32_or_any(j, "tag", n->tag);
         json_unsigned(j, "nic", n->nic);
     }
+    if ((has & GOAL_HAS_COUNTER) != 0) {
+        json_unsigned(j, "counter", n->tag);
+    }
     json_unsigned(j, "cpu", n->cpu);
+    json_parts(j, n, goal_part_count(&r, node));
     json_unsigned(j, "dependencies", n->depends);
     json_list(j, "required_by", goal_done(&r, n), n->done_count);
     json_list(j, "irequired_by", goal_start(&r, n), n->start_count);
@@ -217,7 +279,9 @@ static int print_json(struct goal *g)
         json_open_array(&j, NULL);
         uint32_t count = goal_rank(g, rank).node_count;
         for (uint32_t node = 0; node < count; node++) {
-            json_node(&j, g, rank, node);
+            if (!goal_is_part(&goal_rank(g, rank).nodes[node])) {
+                json_node(&j, g, rank, node);
+            }
         }
         json_close_array(&j);
     }
