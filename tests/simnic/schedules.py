@@ -3,7 +3,8 @@
 """Schedules take as long in `pinwheel goal run --nic` as the program that runs them does in
 `pinwheel sim`, rank by rank, to the picosecond: schedules.py PINWHEEL PROGRAM FIRST SEEDS.
 
-Seeds give random schedules, of which some cannot finish; then both say so. Some have adaptive routes,
+Each seed gives a random schedule of sends, recvs and calcs, of which some cannot finish; then both
+say so; and one of Portals' operations (portals.py), all of which finish. Some have adaptive routes,
 by which packets come in any order. Patterns of `pinwheel goal gen` follow, if FIRST is 0.
 """
 import json
@@ -18,6 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../sim/reference"))
 
 import generate  # noqa: E402
+import portals  # noqa: E402
 import schedule  # noqa: E402
 
 pinwheel, program = sys.argv[1:3]
@@ -65,8 +67,23 @@ def compare(what, file, nic, ranks, matching="free", network=()):
         wrong += 1
 
 
+def compare_portals(seed, path):
+    """A schedule of Portals' operations, which must finish."""
+    global wrong
+    text, size = portals.make(random.Random(seed))
+    subprocess.run([pinwheel, "goal", "compile", "-", "-o", path], input=text, text=True, check=True)
+    before = stuck
+    network = NETWORKS[seed // 2 % len(NETWORKS)]
+    compare(f"Portals, seed {seed}", path, NICS[seed % len(NICS)], size, MATCHING[seed % len(MATCHING)], network)
+    if stuck != before:
+        print(f"Portals, seed {seed}: it must finish", file=sys.stderr)
+        wrong += 1
+
+
 with tempfile.TemporaryDirectory() as folder:
     path = f"{folder}/schedule.bin"
+    for seed in range(first, first + seeds):
+        compare_portals(seed, path)
     for seed in range(first, first + seeds):
         rng = random.Random(seed)
         ranks = generate.random_schedule(rng, rng.choice(("ties", "plain", "mixed")))

@@ -30,7 +30,7 @@ static void begin(struct nic_run *r, struct nic_rank *k, uint32_t node)
     r->out->operations++;
 }
 
-static void complete(struct nic_run *r, uint32_t rank, uint32_t node)
+void nic_complete(struct nic_run *r, uint32_t rank, uint32_t node)
 {
     struct nic_rank *k = &r->ranks[rank];
     const struct goal_node *n = &k->goal.nodes[node];
@@ -46,19 +46,13 @@ static uint64_t ps_of(const struct nic_run *r, const struct goal_node *calc)
     return calc->size > (uint64_t)INT64_MAX / scale ? UINT64_MAX : scale * calc->size;
 }
 
-static void take_time(struct nic_run *r, uint32_t rank, uint32_t node, uint64_t ps)
+void nic_take_time(struct nic_run *r, uint32_t rank, uint32_t node, uint64_t ps)
 {
     struct nic_rank *k = &r->ranks[rank];
     r->overflow |= ps > (uint64_t)INT64_MAX - r->now;
     k->running = node;
     k->busy = r->now + ps;
     nic_at(r, k->busy, NIC_HOST, rank);
-}
-
-static void free_message(struct nic_run *r, uint32_t message)
-{
-    r->messages[message].next = r->free_message;
-    r->free_message = message;
 }
 
 /* A recv has got its message: it is over when the program has copied that, if it does. False: it
@@ -69,15 +63,15 @@ static bool receive(struct nic_run *r, uint32_t rank, uint32_t node, uint32_t me
     const struct nic_machine *m = r->m;
     uint64_t bytes = r->messages[message].bytes;
     bool copies = m->copies == NIC_COPIES_ALL || (m->copies == NIC_COPIES_LATE && late);
-    free_message(r, message);
+    nic_free(r, message);
     if (!copies || bytes == 0 || bytes > m->eager) {
-        complete(r, rank, node);
+        nic_complete(r, rank, node);
         return true;
     }
     uint64_t begin = r->now > k->memory ? r->now : k->memory;
     uint64_t taken = charges_product(bytes, m->host_byte);
     k->memory = begin + taken;
-    take_time(r, rank, node, begin + m->host + taken - r->now);
+    nic_take_time(r, rank, node, begin + m->host + taken - r->now);
     return false;
 }
 
@@ -115,33 +109,73 @@ static bool start(struct nic_run *r, uint32_t rank, uint32_t node)
     struct nic_rank *k = &r->ranks[rank];
     const struct goal_node *n = &k->goal.nodes[node];
     begin(r, k, node);
-    switch (n->type) {
-    case GOAL_CALC:
-        if (n->size == 0) {
-            complete(r, rank, node);
-            return false;
-        }
-        take_time(r, rank, node, ps_of(r, n));
-        return true;
-    case GOAL_SEND:
-        nic_send(r, rank, node, r->now + r->m->o + r->m->dma);
-        take_time(r, rank, node, r->m->o);
-        return true;
-    default:
+    if (n->type == GOAL_RECV) {
         return !post(r, rank, node);
     }
+    if (n->type != GOAL_CALC) {
+        return nic_portals(r, rank, node);
+    }
+    if (n->size == 0) {
+        nic_complete(r, rank, node);
+        return false;
+    }
+    nic_take_time(r, rank, node, ps_of(r, n));
+    return true;
 }
 
 void nic_begin(struct nic_run *r, uint32_t rank)
 {
     struct nic_rank *k = &r->ranks[rank];
     k->goal = goal_rank(r->in->goal, rank);
-    k->ready_first = k->ready_last = k->running = NIC_NONE;
+    k->ready_first = k->ready_last = k->running = k->leaving = NIC_NONE;
+    k->leaves = NIC_NEVER;
     k->departures = k->events = (struct nic_list){NIC_NONE, NIC_NONE};
     for (uint32_t i = 0; i < k->goal.root_count; i++) {
         push(r, k, k->goal.roots[i]);
     }
     nic_at(r, 0, NIC_HOST, rank);
+}
+
+/* What the program waits for when nothing may begin: the event of a message, or that a test is
+ * over, which PtlCTPoll() finds in this order. */
+static bool has_news(const struct nic_rank *k)
+{
+    return k->events.first != NIC_NONE || k->passed.count != 0;
+}
+
+/* While it has tests the program looks before it waits, and what it finds at once takes a look.
+ * True: time passes, for a look or until there is news. */
+static bool waits(struct nic_run *r, uint32_t rank)
+{
+    struct nic_rank *k = &r->ranks[rank];
+    bool looks = has_news(k) && k->tests != 0 && !k->looked;
+    if (has_news(k) && !looks) {
+        k->looked = false;
+        return false;
+    }
+    if (looks) {
+        k->looked = true;
+        k->busy = r->now + r->m->look;
+        nic_at(r, k->busy, NIC_HOST, rank);
+    } else {
+        k->waits = true;
+    }
+    return true;
+}
+
+/* Takes what it has waited for; false: that takes time. */
+static bool take_news(struct nic_run *r, uint32_t rank)
+{
+    struct nic_rank *k = &r->ranks[rank];
+    struct sim_event e = {0};
+    uint32_t message = nic_take(r, &k->events);
+    if (message != NIC_NONE) {
+        return match(r, rank, message);
+    }
+    (void)sim_queue_pop(&k->passed, &e);
+    k->tests--;
+    nic_complete(r, rank, (uint32_t)e.ref);
+    return true;
 }
 
 void nic_host(struct nic_run *r, uint32_t rank)
@@ -154,35 +188,50 @@ void nic_host(struct nic_run *r, uint32_t rank)
     if (k->running != NIC_NONE) {
         uint32_t node = k->running;
         k->running = NIC_NONE;
-        complete(r, rank, node);
+        nic_complete(r, rank, node);
     }
     while (!r->memory_short && !r->overflow) {
-        uint32_t node = k->ready_first, message;
+        uint32_t node = k->ready_first;
         if (node != NIC_NONE) {
             k->ready_first = r->next[nic_place(r, &k->goal.nodes[node])];
             k->ready_last = k->ready_first == NIC_NONE ? NIC_NONE : k->ready_last;
             if (start(r, rank, node)) {
                 return;
             }
-        } else if ((message = nic_take(r, &k->events)) != NIC_NONE) {
-            if (!match(r, rank, message)) {
-                return;
-            }
-        } else {
-            k->waits = true;
+        } else if (waits(r, rank) || !take_news(r, rank)) {
             return;
         }
+    }
+}
+
+void nic_takes_host(struct nic_run *r, uint32_t rank)
+{
+    struct nic_rank *k = &r->ranks[rank];
+    k->busy = nic_later(k->busy, r->now) + r->m->o_receive;
+}
+
+/* Has a program that waits go on: it has news, for which it need not look. */
+static void wake(struct nic_run *r, uint32_t rank)
+{
+    struct nic_rank *k = &r->ranks[rank];
+    if (k->waits) {
+        k->waits = false;
+        k->looked = true;
+        nic_at(r, nic_later(k->busy, r->now), NIC_HOST, rank);
     }
 }
 
 void nic_told(struct nic_run *r, uint32_t message)
 {
     uint32_t rank = r->messages[message].to;
-    struct nic_rank *k = &r->ranks[rank];
-    k->busy = (k->busy > r->now ? k->busy : r->now) + r->m->o_receive;
-    nic_append(r, &k->events, message);
-    if (k->waits) {
-        k->waits = false;
-        nic_at(r, k->busy, NIC_HOST, rank);
+    nic_push(r, &r->ranks[rank].events, message);
+    wake(r, rank);
+}
+
+void nic_passed(struct nic_run *r, uint32_t rank, uint32_t node, uint64_t began)
+{
+    if (sim_queue_push(&r->ranks[rank].passed, began, 0, node) != 0) {
+        r->memory_short = true;
     }
+    wake(r, rank);
 }

@@ -18,12 +18,13 @@ struct nic_machine {
     uint64_t match, cam;    /* of a message's first packet, of others */
     uint64_t dma, dma_byte; /* of the DMA engine: latency, of a byte */
     uint64_t host_byte;     /* of a byte in host memory */
+    uint64_t look;          /* of the program at nothing */
     uint64_t host;          /* latency of host memory, for the program */
     uint64_t eager;         /* bytes */
     enum nic_copies copies;
     bool loggops; /* g is between messages, on both sides */
 };
 
-enum { NIC_PACKET = 4096 }; /* bytes of a packet, at most */
+enum { NIC_PACKET = 4096, NIC_ATOMIC_MOST = 4096 }; /* bytes of a packet, of an atomic operation */
 
 #endif

@@ -8,8 +8,10 @@
  *   - and when there is none waits for the event of a message (PtlEQWait()), which matches the
  *     first recv that was posted and fits, or is kept.
  *
- * What waits for an operation's start becomes ready before what waits for its end, each in the
- * order of the schedule. Messages of all sizes are sent at once, and none is acknowledged.
+ * Operations of Portals are its calls; while it has tests it waits by PtlCTPoll(), for the event of
+ * a message first. What waits for an operation's start becomes ready before what waits for its end,
+ * each in the order of the schedule. Messages of all sizes are sent at once, and no send is
+ * acknowledged.
  *
  *   host ── o ──► L_dma ──► egress port ── packets ──► network ──► match, CAM ──► DMA ──► event
  *
@@ -18,7 +20,10 @@
  *     of a host behind all others of their time, since a program goes on when all has happened; the
  *     network's behind ours, since it must have all packets of a time.
  *   - A host has one HOST event on its way, or waits for the event of a message, or is done.
- *   - The egress port has one LEAVE event on its way while a message of its rank has not left.
+ *   - The egress port has a LEAVE event for `leaves` on its way while a message of its rank has not
+ *     left; an event for a later time, before which another message was ready, does nothing.
+ *   - Of a flow, the messages before the `frontier` are written by the DMA engine, which ends them
+ * in their order; of those behind it none that is written has begun.
  */
 #ifndef SIM_NIC_NIC_H
 #define SIM_NIC_NIC_H

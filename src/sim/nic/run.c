@@ -8,6 +8,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* What a NIC does not do; NULL: it does all. */
+static const char *beyond(const struct goal_node *n)
+{
+    if (n->type >= GOAL_HEADER_HANDLER && n->type <= GOAL_COMPLETION_HANDLER) {
+        return "handlers do not run here";
+    }
+    bool atomic = n->type >= GOAL_ATOMIC && n->type <= GOAL_CAS;
+    if (atomic && n->size > NIC_ATOMIC_MOST) {
+        return "an atomic operation has at most 4096 bytes";
+    }
+    return n->type == GOAL_CAS && n->size != 1 && n->size != 2 && n->size != 4 && n->size != 8
+               ? "a compare-and-swap has 1, 2, 4 or 8 bytes"
+               : NULL;
+}
+
+static int check_portals(const struct goal *g, char *error, size_t size)
+{
+    for (uint32_t rank = 0; rank < g->ranks; rank++) {
+        struct goal_rank r = goal_rank(g, rank);
+        for (uint32_t i = 0; i < r.node_count; i++) {
+            const char *why = beyond(&r.nodes[i]);
+            if (why != NULL) {
+                snprintf(error, size, "rank %" PRIu32 ", operation %" PRIu32 ": %s", rank, i, why);
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
 int sim_nic_check(const struct goal *g, char *error, size_t size)
 {
     if (g->cpus > 1 || g->nics > 1) {
@@ -17,7 +47,7 @@ int sim_nic_check(const struct goal *g, char *error, size_t size)
                  g->cpus, g->nics);
         return -1;
     }
-    return 0;
+    return g->portals != 0 ? check_portals(g, error, size) : 0;
 }
 
 void nic_at(struct nic_run *r, uint64_t time, enum nic_event kind, uint32_t of)
@@ -42,11 +72,14 @@ static void happen(struct nic_run *r, const struct sim_event *e)
     case NIC_READY:
         nic_ready(r, of);
         break;
-    case NIC_TOLD:
-        nic_told(r, of);
+    case NIC_DONE:
+        nic_done(r, of);
         break;
     default:
         nic_host(r, of);
+    }
+    if (r->fired_first != r->fired_count) {
+        nic_fire(r);
     }
 }
 
@@ -57,7 +90,7 @@ static bool go_on(struct nic_run *r)
         uint64_t net = UINT64_MAX;
         bool any = net_next(r->net, &net);
         struct sim_event e;
-        if (++r->events % SIM_PROGRESS == 0 && r->in->progress != NULL) {
+        if (++r->out->events % SIM_PROGRESS == 0 && r->in->progress != NULL) {
             r->in->progress(r->in->context, r->out->operations + r->out->messages);
         }
         if (r->queue.count != 0 && (!any || r->queue.events[0].time <= net)) {
@@ -98,16 +131,33 @@ static void left_message(void *context, const struct match_entry *e)
     x->failed |= sim_leave(x->run->out, m->from, m->node, SIM_LEFT_MESSAGE) != 0;
 }
 
+static void left_tests(struct remains *x)
+{
+    struct nic_counters *all = &x->run->counters;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct nic_counter *c = &all->at[i];
+        for (size_t k = 0; k < c->waiting.count; k++) {
+            uint64_t ref = c->waiting.events[k].ref;
+            x->failed |= (ref & NIC_TESTS) != 0 &&
+                         sim_leave(x->run->out, c->rank, (uint32_t)ref, SIM_LEFT_TEST) != 0;
+        }
+    }
+}
+
 static enum sim_end end(struct nic_run *r)
 {
-    bool stuck = false;
+    uint64_t done = 0;
+    bool stuck = r->dropped != 0;
     struct remains x = {r, 0, false};
+    left_tests(&x);
     for (; x.rank < r->in->goal->ranks; x.rank++) {
         struct nic_rank *k = &r->ranks[x.rank];
-        stuck |= k->done != k->goal.node_count || k->arrived.count != 0;
+        done += k->done;
+        stuck |= k->arrived.count != 0;
         match_each(&k->posted, &r->pool, left_recv, &x);
         match_each(&k->arrived, &r->pool, left_message, &x);
     }
+    stuck |= done != r->in->goal->nodes - r->in->goal->parts;
     return x.failed ? sim_no_memory(r->out) : stuck ? SIM_STUCK : SIM_DONE;
 }
 
@@ -142,7 +192,7 @@ static bool open_run(struct nic_run *r)
                    1;
     r->met = sim_reserve(nodes * sizeof(*r->met));
     r->next = sim_reserve(nodes * sizeof(*r->next));
-    uint64_t entries = g->sends + g->recvs + 1;
+    uint64_t entries = g->sends + g->recvs + g->portals + 1;
     return match_pool_init(&r->pool, entries < UINT32_MAX - 1 ? entries : UINT32_MAX - 1) == 0 &&
            r->ranks != NULL && r->net != NULL && r->met != NULL && r->next != NULL;
 }
@@ -156,6 +206,9 @@ static void close_run(struct nic_run *r)
     for (uint32_t i = 0; r->ranks != NULL && i < g->ranks; i++) {
         match_release(&r->ranks[i].posted, &r->pool);
         match_release(&r->ranks[i].arrived, &r->pool);
+        match_release(&r->ranks[i].entries, &r->pool);
+        sim_queue_free(&r->ranks[i].early);
+        sim_queue_free(&r->ranks[i].passed);
     }
     match_pool_free(&r->pool);
     sim_unreserve(r->met, nodes * sizeof(*r->met));
@@ -164,7 +217,12 @@ static void close_run(struct nic_run *r)
         net_close(r->net);
     }
     sim_queue_free(&r->queue);
-    free(r->pairs.at);
+    for (unsigned i = 0; i < NIC_CLASSES; i++) {
+        nic_flows_free(&r->flows[i]);
+    }
+    nic_counters_free(&r->counters);
+    free(r->fired);
+    free(r->entries);
     free(r->packets);
     free(r->messages);
     free(r->ranks);

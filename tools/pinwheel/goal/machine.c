@@ -24,6 +24,7 @@ int goal_machine_find(const char *name, struct nic_machine *m, char *error, size
                               .dma = of.dma,
                               .dma_byte = of.dma_byte,
                               .host_byte = of.host_byte,
+                              .look = of.look,
                               .host = of.host,
                               .loggops = of.loggops != 0};
     return 0;

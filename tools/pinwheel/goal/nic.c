@@ -4,6 +4,7 @@
 
 #include "machine.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 int goal_nic_take(struct args *a, void *nic)
@@ -73,6 +74,13 @@ int goal_nic_check(struct goal_run *r)
 int goal_nic_open(const struct goal_run *r)
 {
     char error[256];
+    if (r->nic.name == NULL && r->goal.portals != 0) {
+        fprintf(stderr,
+                "pinwheel goal run: %s: it has %" PRIu64 " operations of Portals, which need "
+                "simulated NICs: --nic discrete\n",
+                r->file, r->goal.portals);
+        return 1;
+    }
     if (r->nic.name != NULL && sim_nic_check(&r->goal, error, sizeof(error)) != 0) {
         fprintf(stderr, "pinwheel goal run: %s: %s\n", r->file, error);
         return 1;

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What comes to a NIC: the entry that takes a message, the DMA engine that writes it, its end. The
+ * rules are those of src/fabric/sim (receive.c, dma.c) and src/nic (turn.c, deliver.c).
+ *
+ *   first packet ─► entry ─► begun: what comes is written ─► done ─► end: event, count, answer
+ *
+ * Messages of a flow are matched in the order in which they were sent, each when its first packet
+ * is ready; packets that are ready before wait for that. They end in that order, too. The NIC
+ * begins to write one when the DMA engine has all of those before it (the flow's `frontier`), and
+ * an atomic when it is the first. A get is answered when it is the first, and ends when its reply
+ * has left.
+ */
+#include "state.h"
+
+#include "base/array.h"
+
+/* ---- the DMA engine ---- */
+
+/* A transfer takes the engine and host memory; returns when it is written. */
+static uint64_t transfer(struct nic_run *r, uint32_t rank, uint64_t bytes)
+{
+    struct nic_rank *k = &r->ranks[rank];
+    uint64_t n = bytes != 0 ? bytes : 1;
+    uint64_t begin = nic_later(nic_later(r->now, k->dma), k->memory);
+    k->memory = begin + charges_product(n, r->m->host_byte);
+    k->dma = begin + charges_product(n, r->m->dma_byte);
+    return begin + r->m->dma;
+}
+
+/* Whether the engine writes what it carries. */
+static bool writes(const struct nic_message *m)
+{
+    return m->kind == NIC_SEND || m->kind == NIC_REPLY ||
+           (m->kind == NIC_PUT && m->entry != NIC_NONE);
+}
+
+/* Whether the engine does nothing for it. */
+static bool is_idle(const struct nic_message *m)
+{
+    return m->kind == NIC_GET ||
+           (m->class == NIC_REQUEST && m->kind != NIC_SEND && m->entry == NIC_NONE);
+}
+
+/* How many of the first n bytes there is room for. */
+static uint64_t fitting(const struct nic_run *r, const struct nic_message *m, uint64_t n)
+{
+    if (m->kind != NIC_PUT) {
+        return n;
+    }
+    uint64_t size = r->entries[m->entry].size;
+    return n < size ? n : size;
+}
+
+/* Looks at packets that are ready and follow each other in the message, from the first one on: what
+ * is to be written is one deposit. */
+static void take_row(struct nic_run *r, uint32_t message)
+{
+    struct nic_message *m = &r->messages[message];
+    uint64_t from = r->packets[m->first].offset, end = from;
+    while (m->first != NIC_NONE && r->packets[m->first].offset == end) {
+        uint32_t i = m->first;
+        struct nic_packet *p = &r->packets[i];
+        end += p->bytes;
+        m->first = p->next;
+        p->bytes = r->free_packet;
+        r->free_packet = i;
+    }
+    m->arrived += end - from;
+    uint64_t bytes = writes(m) ? fitting(r, m, end) - fitting(r, m, from) : 0;
+    if (bytes != 0 && m->bytes != 0) {
+        m->written = transfer(r, m->to, bytes);
+    }
+}
+
+/* Has the engine write what has come. The end comes with the last of it, that of what writes
+ * nothing with a transfer that tells of it. */
+static void take_packets(struct nic_run *r, uint32_t message)
+{
+    struct nic_message *m = &r->messages[message];
+    while (m->first != NIC_NONE) {
+        take_row(r, message);
+    }
+    m->whole = m->arrived >= m->bytes;
+    if (!m->whole || is_idle(m)) {
+        return;
+    }
+    if (!writes(m) || fitting(r, m, m->bytes) == 0) {
+        bool atomic = m->kind == NIC_ATOMIC || m->kind == NIC_FETCH;
+        m->written = transfer(r, m->to, atomic ? m->bytes : 1);
+    }
+    if (m->written > r->now) {
+        nic_at(r, m->written, NIC_DONE, message);
+    } else {
+        m->done = true;
+    }
+}
+
+/* ---- ends ---- */
+
+/* An answer has nothing but its header, or what a request has asked for. */
+static void answer(struct nic_run *r, uint32_t message, enum nic_kind kind, uint64_t ready)
+{
+    const struct nic_message *m = &r->messages[message];
+    bool reply = kind == NIC_REPLY;
+    uint64_t size = m->entry != NIC_NONE ? r->entries[m->entry].size : 0;
+    struct nic_message back = {.from = m->to,
+                               .to = m->from,
+                               .node = m->node,
+                               .entry = NIC_NONE,
+                               .counts = m->counts,
+                               .answers = reply ? message : NIC_NONE,
+                               .bytes = !reply            ? 0
+                                        : m->asked < size ? m->asked
+                                                          : size,
+                               .kind = kind,
+                               .class = NIC_RESPONSE};
+    uint32_t i = nic_new(r, &back);
+    if (i != NIC_NONE) {
+        nic_depart(r, i, ready);
+    }
+}
+
+static bool is_asked(const struct nic_message *m)
+{
+    return m->kind == NIC_GET || m->kind == NIC_FETCH;
+}
+
+/* Ends the first message of a flow, whose writing has; false: it waits for its reply. */
+static bool end(struct nic_run *r, uint32_t message)
+{
+    struct nic_message *m = &r->messages[message];
+    if (is_asked(m) && !m->replying) {
+        m->replying = true;
+        answer(r, message, NIC_REPLY, r->now + r->m->dma);
+        m = &r->messages[message];
+    }
+    if (is_asked(m) && !m->replied) {
+        return false;
+    }
+    uint32_t counts = m->class == NIC_RESPONSE ? m->counts
+                      : m->entry != NIC_NONE   ? r->entries[m->entry].counts
+                                               : NIC_NONE;
+    if (counts != NIC_NONE) {
+        nic_count(r, counts, 1);
+    }
+    if ((m->kind == NIC_PUT || m->kind == NIC_ATOMIC) && m->counts != NIC_NONE) {
+        answer(r, message, NIC_ACK, r->now);
+        m = &r->messages[message];
+    }
+    if (m->class == NIC_REQUEST && !is_idle(m)) {
+        nic_takes_host(r, m->to);
+    }
+    return true;
+}
+
+/* ---- the messages of a flow ---- */
+
+/* Whether all that there is to do before the end is done. */
+static bool is_over(const struct nic_message *m)
+{
+    return is_idle(m) ? m->whole : m->done;
+}
+
+/* Whether the DMA engine has all that it writes, so that what is behind it may be written. */
+static bool is_issued(const struct nic_message *m)
+{
+    return m->begun && m->whole && writes(m);
+}
+
+static void begin(struct nic_run *r, uint32_t message)
+{
+    if (!r->messages[message].begun) {
+        r->messages[message].begun = true;
+        take_packets(r, message);
+    }
+}
+
+/* The entry of a rank that takes a message. */
+static void find_entry(struct nic_run *r, struct nic_message *m)
+{
+    struct nic_rank *k = &r->ranks[m->to];
+    struct match_entry found;
+    int any = match_find(&k->entries, &r->pool, m->from, m->tag, &found);
+    if (any == 1 && r->entries[found.ref].once) {
+        any = match_take(&k->entries, &r->pool, m->from, m->tag, &found);
+    }
+    if (any == 1) {
+        m->entry = found.ref;
+        return;
+    }
+    r->memory_short |= any < 0 || sim_leave(r->out, m->from, m->node, SIM_LEFT_MESSAGE) != 0;
+    r->dropped++;
+}
+
+/* Messages whose first packet is ready get their entries. What there is nothing to wait for begins.
+ */
+static void match_all(struct nic_run *r, struct nic_flow *f)
+{
+    while (f->unmatched != NIC_NONE && r->messages[f->unmatched].headed) {
+        uint32_t i = f->unmatched;
+        struct nic_message *m = &r->messages[i];
+        f->unmatched = m->behind;
+        if (m->class == NIC_REQUEST && m->kind != NIC_SEND) {
+            find_entry(r, m);
+        }
+        if (m->class == NIC_RESPONSE || is_idle(m)) {
+            begin(r, i);
+        }
+    }
+}
+
+/* Goes on with a flow as far as possible. */
+static void go_on(struct nic_run *r, enum nic_class class, uint32_t flow)
+{
+    struct nic_flow *f = &r->flows[class].at[flow];
+    match_all(r, f);
+    while (f->first != f->unmatched) {
+        uint32_t i = f->first;
+        begin(r, i);
+        if (!is_over(&r->messages[i]) || !end(r, i)) {
+            break;
+        }
+        f = &r->flows[class].at[flow]; /* its answer may be the first of another flow */
+        f->first = r->messages[i].behind;
+        f->last = f->first != NIC_NONE ? f->last : NIC_NONE;
+        f->frontier = f->frontier == i ? f->first : f->frontier;
+        if (r->messages[i].kind == NIC_SEND) {
+            nic_told(r, i);
+        } else {
+            nic_free(r, i);
+        }
+    }
+    f = &r->flows[class].at[flow];
+    while (f->frontier != f->unmatched) {
+        struct nic_message *m = &r->messages[f->frontier];
+        if (!m->begun && writes(m)) {
+            begin(r, f->frontier);
+        }
+        if (!is_issued(m)) {
+            return;
+        }
+        f->frontier = m->behind;
+    }
+}
+
+void nic_done(struct nic_run *r, uint32_t message)
+{
+    struct nic_message *m = &r->messages[message];
+    m->done = true;
+    go_on(r, m->class, m->flow);
+}
+
+void nic_replied(struct nic_run *r, uint32_t message)
+{
+    struct nic_message *m = &r->messages[message];
+    m->replied = true;
+    go_on(r, m->class, m->flow);
+}
+
+/* ---- packets ---- */
+
+void nic_ready(struct nic_run *r, uint32_t packet)
+{
+    struct nic_packet *p = &r->packets[packet];
+    uint32_t i = p->message;
+    struct nic_message *m = &r->messages[i];
+    p->next = p->first ? m->first : NIC_NONE;
+    if (p->first || m->first == NIC_NONE) {
+        m->first = packet;
+    } else {
+        r->packets[m->last].next = packet;
+    }
+    m->last = p->next == NIC_NONE ? packet : m->last;
+    m->headed |= p->first;
+    if (m->begun) {
+        take_packets(r, i);
+    }
+    go_on(r, m->class, m->flow);
+}

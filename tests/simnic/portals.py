@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random schedules of Portals' operations, as text.
+
+A schedule has rounds. What a round tests, or waits for to trigger, was counted by what the rounds
+before it do for certain; so every schedule can finish, whatever the times are.
+"""
+SIZES = (0, 1, 8, 100, 4096, 4097, 9000, 20000)
+MOVES = ("put", "put", "put", "get", "get", "atomic", "fetch", "swap", "cas")
+WORDS = {"put": "to", "get": "from", "atomic": "to", "fetch": "from", "swap": "with", "cas": "with"}
+ENTRY, COUNTED, ONCE = 1, 2, 100  # tags: an entry that counts nothing, one that does, the first of use_once
+
+
+class Schedule:
+    def __init__(self, rng, kinds):
+        self.rng, self.kinds = rng, kinds
+        self.ranks = rng.choice((1, 2, 2, 3, 4, 6))
+        self.heads = [[] for _ in range(self.ranks)]  # appends: before all else
+        self.lines = [[] for _ in range(self.ranks)]
+        self.labels = [[] for _ in range(self.ranks)]
+        self.counts = [{} for _ in range(self.ranks)]  # by counter: of the rounds before
+        self.coming = [{} for _ in range(self.ranks)]  # of this round
+        self.once = ONCE
+        self.number = 0
+
+    def add(self, rank, text, after=()):
+        self.number += 1
+        label = f"l{self.number}"
+        self.lines[rank].append(f"{label}: {text}")
+        for other in after:
+            self.lines[rank].append(f"{label} {self.rng.choice(('requires', 'requires', 'irequires'))} {other}")
+        self.labels[rank].append(label)
+        return label
+
+    def count(self, rank, counter, more=1):
+        self.coming[rank][counter] = self.coming[rank].get(counter, 0) + more
+
+    def some_before(self, rank):
+        labels = self.labels[rank][-6:]
+        return self.rng.sample(labels, self.rng.randint(0, min(2, len(labels))))
+
+    def counted(self, rank):
+        """A counter and what it comes to for certain, before this round; None: none does."""
+        known = [(c, n) for c, n in self.counts[rank].items() if n > 0]
+        if not known:
+            return None
+        counter, most = self.rng.choice(known)
+        return counter, self.rng.randint(1, most)
+
+    def target(self, peer):
+        """The tag of an entry at a rank that takes one message more."""
+        kind = self.rng.random()
+        if kind < 0.2:
+            self.once += 1
+            self.heads[peer].append(f"append 30000b allowed -1 tag {self.once} use_once ct 7")
+            self.count(peer, 7)
+            return self.once
+        if kind < 0.7:
+            self.count(peer, 8)
+            return COUNTED
+        return ENTRY
+
+    def move(self, rank, after):
+        rng = self.rng
+        kind, peer = rng.choice(self.kinds), rng.randrange(self.ranks)
+        size = rng.choice((1, 2, 4, 8)) if kind == "cas" else rng.choice((1, 8, 64, 4000)) \
+            if kind in ("atomic", "fetch", "swap") else rng.choice(SIZES)
+        when = self.counted(rank) if rng.random() < 0.3 else None
+        text = f"{'t' if when else ''}{kind} {size}b {WORDS[kind]} {peer} tag {self.target(peer)}"
+        if when:
+            text += f" when {when[0]} reaches {when[1]}"
+        if rng.random() < 0.6:
+            counter = rng.choice((1, 2))
+            text += f" ct {counter}"
+            self.count(rank, counter)
+        self.add(rank, text, after)
+
+    def message(self, rank, after):
+        rng = self.rng
+        peer, size = rng.randrange(self.ranks), rng.choice(SIZES)
+        self.number += 1
+        tag = self.number
+        self.add(rank, f"send {size}b to {peer} tag {tag}", after)
+        self.add(peer, f"recv {size}b from {rng.choice((rank, -1))} tag {tag}", self.some_before(peer) if peer != rank else ())
+
+    def round(self):
+        rng = self.rng
+        for _ in range(rng.randint(1, 5 * self.ranks)):
+            rank = rng.randrange(self.ranks)
+            after = self.some_before(rank)
+            known = self.counted(rank)
+            choice = rng.random()
+            if choice < 0.25 and known:
+                self.add(rank, f"test {known[0]} for {known[1]}", after)
+            elif choice < 0.35:
+                self.add(rank, f"calc {rng.choice((0, 1, 20, 65, 300, 1000))}", after)
+            elif choice < 0.45:
+                more = rng.randint(0, 3)
+                self.add(rank, f"count 3 by {more}", after)
+                self.count(rank, 3, more)
+            elif choice < 0.5 and known:
+                self.add(rank, f"tcount 4 by 2 when {known[0]} reaches {known[1]}", after)
+                self.count(rank, 4, 2)
+            elif choice < 0.62:
+                self.message(rank, after)
+            else:
+                self.move(rank, after)
+        for known, more in zip(self.counts, self.coming):
+            for counter, n in more.items():
+                known[counter] = known.get(counter, 0) + n
+            more.clear()
+
+    def text(self):
+        out = [f"num_ranks {self.ranks}"]
+        for rank in range(self.ranks):
+            out.append(f"rank {rank} {{")
+            out.append(f"append {self.rng.choice((30000, 30000, 5000))}b allowed -1 tag {ENTRY}")
+            out.append(f"append 30000b allowed -1 tag {COUNTED} ct 8")
+            out += self.heads[rank] + self.lines[rank] + ["}"]
+        return "\n".join(out) + "\n"
+
+
+def make(rng, kinds=MOVES):
+    """The text of a random schedule, and how many ranks it has."""
+    s = Schedule(rng, kinds)
+    for _ in range(rng.randint(1, 4)):
+        s.round()
+    return s.text(), s.ranks
