@@ -18,8 +18,10 @@ struct subject {
     enum protocol protocol;
     int (*echo)(unsigned number); /* answers until it is killed; NULL: exec, or the kernel */
     const char *handlers;         /* file of the image that `pinwheel raw run` runs */
+    bool sleeps;                  /* the handlers' process does not spin */
+    bool served; /* it has its frames from `pinwheel raw serve`, which has its core, too */
     unsigned number;
-    pid_t pid; /* stopped but in its turns; 0: the kernel answers */
+    pid_t pid; /* of its group, stopped but in its turns; 0: the kernel answers */
     int fd;    /* the client's socket */
     double value[ROUNDS];
 };

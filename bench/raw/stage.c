@@ -82,10 +82,37 @@ static void enter(void)
     close(fd);
 }
 
+/* Begins the owner of an interface, and waits until its socket is there. */
+static void begin_owner(const char *pinwheel, const char *iface, const char *path)
+{
+    char policy[96];
+    snprintf(policy, sizeof(policy), "%s.policy", path);
+    FILE *f = fopen(policy, "we");
+    if (f == NULL ||
+        fprintf(f, "allow everyone ring 1024 share 64 { udp.dport = 7; send udp }\n") < 0 ||
+        fclose(f) != 0) {
+        perror(policy);
+        _exit(1);
+    }
+    (void)unlink(path);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(pinwheel, "pinwheel", "raw", "serve", "--iface", iface, "--policy", policy,
+              "--socket", path, "--contexts", "1", "--patience", "1000000000", (char *)NULL);
+        perror(pinwheel);
+        _exit(1);
+    }
+    for (int i = 0; i < 10000 && access(path, F_OK) != 0; i++) {
+        usleep(1000);
+    }
+    (void)unlink(policy);
+}
+
 static void serve(const struct subject *s, const char *pinwheel, const char *images)
 {
-    char iface[16], image[4096];
+    char iface[16], image[4096], path[64];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpgid(0, 0);
     enter();
     on_core(1);
     if (s->echo != NULL) {
@@ -93,8 +120,14 @@ static void serve(const struct subject *s, const char *pinwheel, const char *ima
     }
     snprintf(iface, sizeof(iface), "s%u", s->number);
     snprintf(image, sizeof(image), "%s/%s", images, s->handlers);
-    execl(pinwheel, "pinwheel", "raw", "run", "--iface", iface, "--image", image, "--rules",
-          s->protocol == UDP ? "udp-echo" : "icmp-echo", "--spin", "--quiet", (char *)NULL);
+    snprintf(path, sizeof(path), "/tmp/bench_raw.%d.sock", (int)getpid());
+    if (s->served) {
+        begin_owner(pinwheel, iface, path);
+    }
+    execl(pinwheel, "pinwheel", "raw", "run", s->served ? "--serve" : "--iface",
+          s->served ? path : iface, "--image", image, "--rules",
+          s->protocol == UDP ? "udp-echo" : "icmp-echo", "--quiet", s->sleeps ? NULL : "--spin",
+          (char *)NULL);
     perror(pinwheel);
     _exit(1);
 }
@@ -125,13 +158,16 @@ int stage_start(struct subject *s, const char *pinwheel, const char *images)
     if (s->pid == 0) {
         serve(s, pinwheel, images);
     }
+    if (s->pid > 0) {
+        setpgid(s->pid, s->pid); /* whichever of both is first */
+    }
     return s->pid > 0 ? 0 : -1;
 }
 
 void stage_resume(const struct subject *s)
 {
     if (s->pid > 0) {
-        kill(s->pid, SIGCONT);
+        kill(-s->pid, SIGCONT);
     } else {
         kernel_answers(true);
     }
@@ -140,7 +176,7 @@ void stage_resume(const struct subject *s)
 void stage_pause(const struct subject *s)
 {
     if (s->pid > 0) {
-        kill(s->pid, SIGSTOP);
+        kill(-s->pid, SIGSTOP);
     } else {
         kernel_answers(false);
     }
@@ -150,7 +186,7 @@ void stage_close(struct subject *subjects, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         if (subjects[i].pid > 0) {
-            kill(subjects[i].pid, SIGKILL);
+            kill(-subjects[i].pid, SIGKILL);
             waitpid(subjects[i].pid, NULL, 0);
         }
     }
