@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# serve.sh PINWHEEL ICMP UDP SCRIBBLE: an owner of a tap and its users, in a user namespace: no
+# serve.sh PINWHEEL ICMP UDP SCRIBBLE SERVED: an owner of a tap and its users, in a user namespace: no
 # privilege is needed but what every user has there. Users who have frames, are refused, write all
 # over their rings, are killed, stopped; the owner killed and begun again. Skipped (77), and says so,
 # where user namespaces or /dev/net/tun are not for this user.
 # shellcheck disable=SC2154  # user() assigns the number of a process to its name
 set -eu
-if [ "${5:-}" != inside ]; then
+if [ "${6:-}" != inside ]; then
     unshare -Urn true 2> /dev/null || { echo "left out: user namespaces are not allowed"; exit 77; }
     { : <> /dev/net/tun; } 2> /dev/null || { echo "left out: /dev/net/tun is not allowed"; exit 77; }
-    exec unshare -Urn "$0" "$1" "$2" "$3" "$4" inside
+    exec unshare -Urn "$0" "$1" "$2" "$3" "$4" "$5" inside
 fi
-pinwheel=$1 icmp=$2 udp=$3 scribble=$4
+pinwheel=$1 icmp=$2 udp=$3 scribble=$4 served=$5
 here=$(dirname "$0")
 work=$(mktemp -d)
 socket=$work/socket
@@ -82,7 +82,7 @@ echoes() # PORT COUNT: each datagram is answered, byte by byte
 }
 cat > "$work/policy" << 'EOF'
 # root of this namespace is all users that there are
-allow user 0 contexts 5 ring 64 share 16 {
+allow user 0 contexts 6 ring 64 share 16 {
     udp.dport = 5000..5999
     send udp.sport = 5000..5999
 }
@@ -101,13 +101,40 @@ user carol 'set c { icmp.type = echo }' "$icmp"
 echoes 5000 500
 python3 "$here/frames.py" pings 10.77.0.2 200 56 || fail "pings"
 
+# So has a program, by pinwheel_raw.h.
+"$served" "$socket" "$udp" 'set p { udp.dport = 5007 }' > "$work/program.out" 2> "$work/program.log" &
+program=$!
+said program "a queue of"
+echoes 5007 100
+if "$served" "$socket" "$udp" 'set p { udp.dport = 80 }' 2> "$work/refused.log"; then
+    fail "a program outside of the policy"
+fi
+grep -qF "open: -13 (Permission denied): set p is outside of what line 2" "$work/refused.log" ||
+    fail "what the program was told"
+
+# Both are seen from outside, and so is the owner.
+seen() # PROCESS TEXT
+{
+    "$pinwheel" nic "$1" 2>&1 | grep -qE -- "$2"
+}
+until_true seen "$owner" "tap0 .*raw serve +0 user 0: $alice +1 +500 +500 +500 +0 +0 +0 +0"
+until_true seen "$alice" "raw run +0 \\(the only one\\) +1 +500 +500 +500 +0 +0 +0 +0"
+"$pinwheel" nic | grep -q "raw serve" || fail "the owner is not among all"
+"$pinwheel" nic --json | python3 -c '
+import json, sys
+pages = {p["process"]: p for p in json.load(sys.stdin)["frames"]}
+owner, carol = pages[int(sys.argv[1])], int(sys.argv[2])
+assert owner["command"] == "serve" and owner["source"] == "tap0", owner
+assert [c["handled"] for c in owner["contexts"] if c["user_process"] == carol] == [200], owner
+' "$owner" "$carol" || fail "JSON"
+
 # What the policy does not allow, and what is wrong.
 refused "set x is outside of what line 2 of the policy allows" 'set x { tcp.dport = 5000 }'
 refused "set x is outside of what line" 'set x { udp.dport = 7 }'
 refused "a ring of 128 slots is asked for, line 2 of the policy allows 64" \
     'set x { udp.dport = 5009 }' --ring 128
 refused "user 0 has all contexts that line 6 of the policy allows, 1" 'set x { icmp.type = echo }'
-[ "$(grep -c "by line" "$work/owner.log")" -eq 2 ] || fail "contexts"
+[ "$(grep -c "by line" "$work/owner.log")" -eq 3 ] || fail "contexts"
 
 # A user who may not send: his answers go nowhere.
 user mute 'set m { udp.dport = 6000 }' "$udp" --frames 20
@@ -126,15 +153,16 @@ python3 "$here/frames.py" pings 10.77.0.2 200 56 || fail "pings beside one who s
 wait $flood
 kill -0 $scribbler || fail "the one who scribbles has gone"
 kill -9 $scribbler
-said owner "context 2: user 0, process $scribbler has gone; his rules go"
-grep -E "context 2: .*process $scribbler.*nonsense [1-9]" "$work/owner.log" || said owner "nonsense"
+said owner "process $scribbler has gone; his rules go"
+grep -qE "process $scribbler: frames.*nonsense [1-9]" "$work/owner.log" || fail "no nonsense"
 
-# Killed: his rules go, and somebody else may have his frames; the others stay.
+# Killed: his rules go, he is not seen any more, and somebody else may have his frames; the others stay.
 user bob 'set b { udp.dport = 5002 }' "$udp"
 echoes 5002 50
 kill -9 "$bob"
 said owner "process $bob has gone; his rules go"
 echoes 5000 50
+! seen "$bob" "raw run" || fail "one who was killed is still seen"
 user bert 'set b { udp.dport = 5002 }' "$udp"
 echoes 5002 50
 
@@ -167,10 +195,16 @@ wait "$owner" || true
 grep -q "the owner of the interface has gone, and the kernel has its frames" "$work/carol.log" ||
     fail "carol"
 said alice "the owner of the interface has gone"
+said program "turn: -104 (Connection reset by peer): $socket: the owner of the interface has gone"
 refused "there is no \`pinwheel raw serve --socket\` of this name" 'set x { udp.dport = 5009 }'
 own
 until_true times alice "a queue of" 2
 echoes 5005 100
+until_true times program "a queue of" 2
+echoes 5007 100
+kill "$program"
+wait "$program" || fail "the program's end"
+grep -q "answered 200" "$work/program.out" || fail "its counts"
 
 # A second owner is refused; the end of the first is told.
 if "$pinwheel" raw serve --tap tap9 --policy "$work/policy" --socket "$socket" \

@@ -34,7 +34,7 @@ as() # NUMBER COMMAND...: in b, as that user, who has no capability
     exec ip netns exec "$tag-b" setpriv --reuid "$number" --regid "$number" --clear-groups \
         --bounding-set=-all "$@"
 }
-(as 1001 test -x "$pinwheel") && (as 1001 test -r "$udp") || skip "other users may not read $pinwheel"
+(as 1001 test -x "$pinwheel" -a -r "$udp") || skip "other users may not read $pinwheel"
 said() # NAME TEXT
 {
     until_true grep -qF -- "$2" "$work/$1.log"
@@ -43,10 +43,10 @@ times() # NAME TEXT COUNT: it has said that so often
 {
     [ "$(grep -cF -- "$2" "$work/$1.log")" -ge "$3" ]
 }
-own() # ARGUMENT...
+own() # begins the owner
 {
     ip netns exec "$tag-b" "$pinwheel" raw serve --iface veth --policy "$work/policy" \
-        --socket "$socket" "$@" 2> "$work/owner.log" &
+        --socket "$socket" 2> "$work/owner.log" &
     running=$!
     said owner "users connect to"
 }

@@ -136,6 +136,10 @@ static void keep(struct owner *o, struct owner_guest *g)
 static void handle(struct owner *o, struct owner_guest *g)
 {
     const struct serve_head *h = &o->message.head;
+    if (memchr(o->message.text, 0, o->message.length) != NULL) {
+        owner_leave(o, g, SERVE_GONE, -EPROTO, "a message with a zero byte in its text");
+        return;
+    }
     if (h->kind == SERVE_ASK && g->context < 0) {
         if (h->version != SERVE_VERSION) {
             char why[RAW_ERROR];

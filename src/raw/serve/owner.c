@@ -243,6 +243,7 @@ int owner_wait(struct owner *o, int milliseconds)
     int source[1024];
     nfds_t n = 0;
     o->news = true;
+    o->o.source->ops->flush(o->o.source); /* what found no room in the kernel before */
     if (o->o.spin) {
         return 0;
     }
@@ -261,7 +262,6 @@ int owner_wait(struct owner *o, int milliseconds)
     if (o->o.installer != NULL) {
         fds[n++] = (struct pollfd){.fd = o->o.installer->fd, .events = POLLIN};
     }
-    o->o.source->ops->flush(o->o.source); /* what found no room in the kernel before */
     int rc = sleeping(o, true) ? 0 : poll(fds, n, milliseconds);
     int failed = rc < 0 && errno != EINTR ? -errno : 0;
     (void)sleeping(o, false);

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/sys.h"
 #include "fabric/shm/inspect.h"
+#include "frames.h"
 #include "handlers.h"
 #include "nic/stats.h"
 #include "pinwheel/commands.h"
@@ -191,19 +192,26 @@ static int show_process(const struct nic_look *l, const struct manner *m)
 static int show(const struct options *o, int32_t process, const struct manner *m)
 {
     struct nic_look l = {.process = process};
+    const char *folder = o->text[OPT_SHM_DIR];
     int rc = look(o, &l);
-    if (rc == 0 && process != 0 && l.count == 0) {
+    if (rc == 0 && process != 0 && l.count == 0 && !m->json &&
+        nic_frames_print(folder, process) > 0) {
+        free(l.of);
+        return 0;
+    }
+    if (rc == 0 && process != 0 && l.count == 0 && !m->json) {
         fprintf(stderr,
                 "pinwheel nic: process %d has no NIC open that we may look at; `pinwheel nic` "
                 "lists those that have\n",
                 process);
         rc = 1;
     } else if (rc == 0 && m->json) {
-        rc = nic_print_json(&l);
+        rc = nic_print_json(&l, folder);
     } else if (rc == 0 && process != 0) {
         rc = show_process(&l, m);
     } else if (rc == 0) {
         nic_print_table(&l);
+        (void)nic_frames_print(folder, 0);
     }
     free(l.of);
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prints one look; see print.h. */
 #include "print.h"
+#include "frames.h"
 #include "handlers.h"
 #include "pinwheel/util/json.h"
 #include "text.h"
@@ -234,7 +235,7 @@ static void json_seen(struct json *j, const struct nic_seen *s)
     json_close_object(j);
 }
 
-int nic_print_json(const struct nic_look *l)
+int nic_print_json(const struct nic_look *l, const char *folder)
 {
     struct json j = {.to = stdout};
     json_open_object(&j, NULL);
@@ -243,6 +244,7 @@ int nic_print_json(const struct nic_look *l)
         json_seen(&j, &l->of[i]);
     }
     json_close_array(&j);
+    nic_frames_json(&j, folder, l->process);
     json_close_object(&j);
     return json_end(&j) == 0 ? 0 : 1;
 }

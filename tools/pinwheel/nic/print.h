@@ -36,7 +36,8 @@ const char *nic_address(const struct segment_view *v, char text[32]);
 void nic_print_table(const struct nic_look *l);
 void nic_print_full(const struct nic_seen *s);
 
-/* nic_print_json() prints the look as JSON and returns the exit status. */
-int nic_print_json(const struct nic_look *l);
+/* nic_print_json() prints the look as JSON, with the processes that have frames (frames.h), and
+ * returns the exit status. */
+int nic_print_json(const struct nic_look *l, const char *folder);
 
 #endif

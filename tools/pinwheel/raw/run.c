@@ -9,6 +9,7 @@
 #include "raw/engine.h"
 #include "raw/serve/served.h"
 #include "raw/source/drop.h"
+#include "raw/source/page.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { IDLE_MS = 100 };
+enum { IDLE_MS = 100, SHOW_TURNS = 1024 };
 
 struct run {
     const char *iface, *tap, *pcap, *serve, *out, *rules, *image, *timing;
@@ -158,6 +159,35 @@ static void print_counts(const struct raw_engine *e)
     printf("\n");
 }
 
+/* ---- What others see ---- */
+
+static void show(const struct raw_engine *e, struct raw_page *page)
+{
+    struct raw_source_counts s;
+    if (page == NULL || e->source == NULL) {
+        return;
+    }
+    e->source->ops->counts(e->source, &s);
+    for (unsigned i = 0; i < e->count; i++) {
+        const struct raw_counts *n = &e->context[i].counts;
+        uint64_t lost = raw_engine_lost(e, i, &s);
+        struct raw_page_context *c = &page->context[i];
+        c->used = 1;
+        c->sets = 0;
+        for (unsigned k = 0; k < e->rules.count; k++) {
+            c->sets += e->wanted.context[k] == i;
+        }
+        c->matched = n->frames + lost;
+        c->frames = n->frames;
+        c->sent = n->replied + n->sent;
+        c->passed = n->passed;
+        c->dropped = n->dropped + n->no_room;
+        c->faults = n->faults + n->timeouts + n->failed;
+        c->lost = lost;
+    }
+    page->contexts = e->count;
+}
+
 /* ---- Running ---- */
 
 static int say(const char *text)
@@ -227,17 +257,24 @@ static int find_owner(struct raw_engine *e, const struct run *r, int n)
     return rc == 0 || stopped ? 0 : (say(error), rc);
 }
 
-static int loop(struct raw_engine *e, const struct run *r)
+static int loop(struct raw_engine *e, const struct run *r, struct raw_page *page)
 {
     struct timespec t;
+    unsigned turns = 0;
     clock_gettime(CLOCK_MONOTONIC, &t);
     time_t end = t.tv_sec + (time_t)r->seconds;
     int n = 0;
     while (!stopped && n >= 0 && (r->frames == 0 || e->frames < r->frames)) {
         n = raw_engine_turn(e);
         if (n == 0) {
+            if (!r->spin || turns % SHOW_TURNS == 0) {
+                show(e, page);
+            }
             n = e->source->ops->wait(e->source, IDLE_MS);
+        } else if (turns % SHOW_TURNS == 0) {
+            show(e, page);
         }
+        turns++;
         if (n < 0 && r->serve != NULL) {
             n = find_owner(e, r, n);
             if (n < 0 || e->source == NULL) {
@@ -309,6 +346,21 @@ static int open_contexts(struct raw_engine *e, const struct run *r)
     return 0;
 }
 
+static struct raw_page *begin_page(const struct raw_engine *e, const struct run *r)
+{
+    char error[RAW_ERROR];
+    struct raw_page *page = raw_page_show(raw_command_folder(), "run", name_of(r), error);
+    if (page == NULL) {
+        fprintf(stderr, "pinwheel raw run: %s\n", error);
+        return NULL;
+    }
+    for (unsigned i = 0; i < e->count; i++) {
+        snprintf(page->context[i].name, RAW_NAME, "%s", e->context[i].name);
+    }
+    show(e, page);
+    return page;
+}
+
 static int run(const struct run *r)
 {
     char error[RAW_ERROR];
@@ -324,8 +376,10 @@ static int run(const struct run *r)
         status = say(error);
     }
     status = status == 0 ? open_source(e, r) : status;
+    struct raw_page *page = NULL;
     if (status == 0) {
-        status = loop(e, r);
+        page = begin_page(e, r);
+        status = loop(e, r, page);
         for (unsigned c = 0; c < e->count && e->source != NULL; c++) {
             raw_context_age(&e->context[c], e->source, 0, true);
         }
@@ -342,6 +396,7 @@ static int run(const struct run *r)
     if (e != NULL && e->source != NULL) {
         e->source->ops->close(e->source);
     }
+    raw_page_hide(page, raw_command_folder());
     if (faults) {
         pinwheel_hpu_shared.fault_remove();
     }

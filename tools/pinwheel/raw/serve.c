@@ -10,6 +10,7 @@
 #include "raw/source/drop.h"
 #include "raw/source/guard.h"
 #include "raw/source/iface.h"
+#include "raw/source/page.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { IDLE_MS = 100 };
+enum { IDLE_MS = 100, SHOW_TURNS = 1024 };
 
 struct serve {
     const char *iface, *tap, *policy, *socket;
@@ -155,13 +156,41 @@ static int open_all(struct serve *s, char error[RAW_ERROR])
     return rc == 0 ? 0 : fail(error, "the owner", rc);
 }
 
+/* ---- What others see ---- */
+
+static void show(const struct owner *o, struct raw_page *page)
+{
+    for (unsigned i = 0; page != NULL && i < o->o.contexts; i++) {
+        const struct owner_context *from = &o->context[i];
+        const struct owner_counts *n = &from->counts;
+        page->context[i] = (struct raw_page_context){
+            .used = from->state == OWNER_LIVE,
+            .sets = from->part.sets,
+            .user = (uint32_t)from->peer.uid,
+            .user_process = (int32_t)from->peer.pid,
+            .matched = n->frames + n->full + n->lost + n->stray,
+            .frames = n->frames,
+            .sent = n->sent,
+            .dropped = n->full + n->stray,
+            .faults = n->refused + n->nonsense + n->no_room,
+            .lost = n->lost,
+        };
+    }
+    if (page != NULL) {
+        page->contexts = o->o.contexts;
+    }
+}
+
 /* ---- Running ---- */
 
-static int loop(struct owner *o)
+static int loop(struct owner *o, struct raw_page *page)
 {
     int n = 0;
-    while (!stopped && n >= 0) {
+    for (unsigned turns = 0; !stopped && n >= 0; turns++) {
         n = owner_turn(o);
+        if ((n == 0 && !o->o.spin) || turns % SHOW_TURNS == 0) {
+            show(o, page);
+        }
         if (n == 0) {
             n = owner_wait(o, IDLE_MS);
         }
@@ -179,7 +208,13 @@ static int serve(struct serve *s)
     int status = s->who == NULL || s->rules == NULL || open_all(s, error) != 0 ? say(error) : 0;
     if (status == 0) {
         fprintf(stderr, "pinwheel raw serve: users connect to %s\n", s->socket);
-        status = loop(s->owner);
+        /* behind the process beside it, which has no part in the page's lock */
+        struct raw_page *page = raw_page_show(raw_command_folder(), "serve", name_of(s), error);
+        if (page == NULL) {
+            say(error);
+        }
+        status = loop(s->owner, page);
+        raw_page_hide(page, raw_command_folder());
         owner_close(s->owner, -ESHUTDOWN, "the owner of the interface ends");
     }
     if (s->listen >= 0) {
