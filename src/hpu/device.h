@@ -174,8 +174,9 @@ static inline uint64_t hpu_device_now(const struct rv32_core *core)
     return (uint64_t)(core->budget - core->left);
 }
 
-/* hpu_device_begun() notes when a transfer will be done, if the call that has returned `handle`
- * began one. */
+/* hpu_device_begun() is called after a handler call that may begin a DMA transfer of `bytes` bytes
+ * and go on without waiting for it. If it began one, `handle` is not 0, and the function notes the
+ * cycle in which the core's DMA engine will be done with it. */
 void hpu_device_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t handle,
                       uint64_t bytes);
 

@@ -164,9 +164,11 @@ static inline bool only_waits(const struct op *op)
     return memcmp(&op->left, waits, sizeof(waits)) == 0;
 }
 
-/* Ends a put or an atomic to this peer, for an ack of complete success. It takes only an operation
- * in its usual state: only_waits(), with an MD. So it is the program's, its NI is open, and it owns
- * no copy. False: the cookie names no such operation, and nothing was done. */
+/* Ends the put or atomic whose ack, of complete success, has come from this peer. The general way
+ * to end an operation also serves one that a handler issued, whose NI is closed, whose payload the
+ * fabric still has, or that owns a copy of it. This function leaves all of these to it: it ends
+ * only an operation with an MD that waits for nothing but its answer. False: the cookie names no
+ * such operation, and nothing was done. */
 static inline bool op_acked(struct nic_peer *peer, uint32_t cookie, ptl_list_t list)
 {
     struct op *op = table_get(&peer->nic->operations, cookie);

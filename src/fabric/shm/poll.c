@@ -64,8 +64,10 @@ void shm_ignore(struct shm_fabric *f, struct shm_peer *p)
     }
 }
 
-/* Acts on the doorbell line: serves the connections whose bit was set since it was cleared, and
- * listens to them from now on; finds asks, and slots of dead senders. */
+/* Acts on the segment's doorbell, in which a sender sets the bit of its slot when it begins to
+ * send. A connection whose bit is new is served and from now on polled by itself (shm_listen()).
+ * Flags of the doorbell tell that an ask waits, or that slots of senders that have died are to be
+ * freed. */
 static __attribute__((noinline)) bool take_up_new_bits(struct shm_fabric *f)
 {
     bool moved = false;

@@ -21,11 +21,11 @@
 
 /* The producer's side of a channel. */
 struct tx_channel {
-    /* The run of one-line records that may leave from `tail` on, each like the one before:
-     * send.c. */
+    /* The sender has found that the `run` records at `tail` may be written, one line each and with
+     * the same `word`, without looking at the peer or the ring again: send.c. */
     struct record *at; /* the line at `tail` */
     uint64_t tail;
-    uint32_t run;  /* records of the run; 0: the sender must check */
+    uint32_t run;  /* how many records that is; 0: the sender must check */
     uint32_t word; /* `word` of the records in the run, without the length of the payload */
 
     uint64_t head_seen;

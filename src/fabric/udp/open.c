@@ -74,7 +74,9 @@ static void set_config(struct udp_fabric *f, uint64_t incarnation)
     set_sizes(f);
 }
 
-/* Takes the job key. With a key every packet is proved, and holders of the key trust each other. */
+/* Reads the job key: from the file of PINWHEEL_JOB_KEY_FILE, else the one that the launcher has
+ * given; without either the function leaves the fabric as it is. With a key each packet carries a
+ * code that only who has the key can make, and the fabric takes packets from whoever has it. */
 static int take_key(struct udp_fabric *f, const struct slmp_key *given, struct slmp_key *key,
                     struct reason *why)
 {

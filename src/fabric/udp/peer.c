@@ -159,7 +159,9 @@ void udp_closed(void *fabric, struct slmp_peer *session, const struct slmp_addre
     p->dying = true;
     f->dying++;
     if (!in_use(p)) {
-        forget(p); /* at once, since messages for this address now begin a new session */
+        /* at once: the next message to this address begins a new session, which must not find this
+         * peer */
+        forget(p);
         f->moved = true;
         return;
     }
@@ -187,7 +189,8 @@ bool udp_tear_down(struct udp_peer *p)
     return true;
 }
 
-/* Logs, once, that no peer gives way to one that the program wants to reach. */
+/* Logs, once, that the table of peers is full of peers in use, none of which can be forgotten to
+ * make room for a new one, so that an operation to the new one has to wait. */
 static void note_full(struct udp_fabric *f)
 {
     if (!f->full_told) {

@@ -36,7 +36,8 @@ struct raw_frame {
 
 enum raw_fate { RAW_DROP, RAW_REPLY, RAW_PASS };
 
-/* What the rules' sets belong to, and which frames the source is to bring. */
+/* Which frames a source is to bring: those that match a set of the rules. Each set belongs to one
+ * of the execution contexts. */
 struct raw_wanted {
     const struct raw_rules *rules;
     unsigned contexts;

@@ -9,7 +9,8 @@
 
 #include "file.h"
 
-/* LogGOPSim --save-mem overwrites the cookie with this number, and destroys the schedule. */
+/* A binary schedule begins with a cookie. LogGOPSim with --save-mem destroys the schedule file
+ * while it reads it, and marks that by this number in place of the cookie. */
 enum { GOAL_COOKIE_SPENT = 2342 };
 
 /* goal_check() checks a binary schedule in memory, of `length` bytes, and sets the members of `g`.

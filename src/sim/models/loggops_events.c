@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The events of the pinwheel model. docs/loggops-model.md has the rules, in the same words. This
- * file has operations that become ready and the matching of recvs with messages; loggops_claims.c
- * has claims.
+ * The events of the LogGOPS model: what happens when an operation's dependencies are met, when a
+ * recv is posted, and when a message arrives and meets its recv. docs/loggops-model.md has the
+ * rules, in the same words. How operations take the CPU and the NIC of a rank, in which order, is
+ * in loggops_claims.c.
  */
 #include "loggops_base.h"
 #include "loggops_net.h"

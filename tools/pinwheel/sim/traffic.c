@@ -86,8 +86,9 @@ static bool keep(struct coordinator *c, struct sim_packet *p, uint32_t *ref)
     return true;
 }
 
-/* When the first byte of a packet leaves that gets through a host's cable. The link learns that one
- * was lost after the way there and back, and sends it again; those behind it wait. */
+/* Returns when the first byte of a packet leaves its host for the time that succeeds. With
+ * `--fault drop` the cable loses packets: the host's end of the cable learns of a loss after the
+ * way there and back, and sends the packet again, while those behind it wait. */
 static uint64_t get_through(struct coordinator *c, const struct sim_packet *p)
 {
     uint32_t host = sim_host(&c->layout, p->from);
