@@ -70,6 +70,14 @@ bool handlers_no_room(struct rx *rx)
     return true;
 }
 
+void handlers_torn(struct rx *rx, ptl_ni_fail_t fail)
+{
+    if (rx->run->fail == PTL_NI_OK && !rx->run->completion_done) {
+        rx->run->fail = fail;
+        rx->run->lost = true;
+    }
+}
+
 /* handlers_go_on() where HPUs are threads. A completion handler is queued even if there is no room,
  * since its end makes room. */
 static int go_on_elsewhere(struct rx *rx)

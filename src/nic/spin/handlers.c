@@ -54,14 +54,6 @@ static bool has_no_room(const struct handler_run *run)
                                    : run->active && run->exec.wait == HPU_WAIT_CONTEXT;
 }
 
-void handlers_torn(struct rx *rx, ptl_ni_fail_t fail)
-{
-    if (rx->run->fail == PTL_NI_OK && !rx->run->completion_done) {
-        rx->run->fail = fail;
-        rx->run->lost = true;
-    }
-}
-
 static void discard(struct rx *rx)
 {
     rx->f.sink = RX_DISCARD;
