@@ -233,7 +233,7 @@ static void a_quick_run_has_all_rows(void **state)
     if (!two_cores()) {
         skip();
     }
-    BENCH("--quick", "--json", "--peers", "none");
+    BENCH("--quick", "--rounds", "1", "--json", "--peers", "none");
     assert_status(0);
     assert_json();
     assert_string_equal(o.err, ""); /* no progress where there is no terminal */
@@ -361,12 +361,12 @@ static void one_core_leaves_out_what_needs_two(void **state)
         }
     }
     assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-    BENCH("--quick", "--peers", "none");
+    BENCH("--quick", "--peers", "none", "--bench", "same_core,put_latency");
     assert_status(0);
     assert_contains(o.out, "one core only: everything between two cores is left out");
     assert_contains(o.out, "same_core: ");
     assert_null(strstr(o.out, "put_latency: "));
-    BENCH("--quick", "--json", "--peers", "none");
+    BENCH("--quick", "--json", "--peers", "none", "--bench", "same_core,put_latency");
     assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
     assert_status(0);
     assert_json();
