@@ -98,17 +98,30 @@ static bool overlap(struct range a, struct range b)
            (b.begin - a.begin < a.length);
 }
 
+/* Whether the data of a message must wait for those of another one: with `all`, of each before it.
+ * In virtual time none waits for one that it passes: handlers keep no order with what they write.
+ */
+static bool writes_behind(const struct rx *rx, const struct rx *other, bool all)
+{
+    if (other->f.number >= rx->f.number ||
+        (rx->peer->nic->time != NULL && turn_passes(rx, other))) {
+        return false;
+    }
+    return all || (other->at.le != NULL && overlap(range_of(other), range_of(rx)));
+}
+
 /* Whether the data of a message may be written although earlier messages are in progress. */
 static bool may_write(const struct rx *rx)
 {
     if (rx->m->silent != 0 || rx->f.in_order) {
         return true;
     }
-    if ((rx->at.ni->limits.features & PTL_TOTAL_DATA_ORDERING) != 0) {
+    bool all = (rx->at.ni->limits.features & PTL_TOTAL_DATA_ORDERING) != 0;
+    if (all && rx->peer->nic->time == NULL) {
         return false;
     }
     const struct rx *other = rx->peer->rx[rx->class];
-    while (other != NULL && !(is_before(other, rx) && overlap(range_of(other), range_of(rx)))) {
+    while (other != NULL && !writes_behind(rx, other, all)) {
         other = other->beside;
     }
     return other == NULL;

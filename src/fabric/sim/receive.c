@@ -381,11 +381,19 @@ void sim_begin_source(struct sim_fabric *f, struct sim_peer *p)
     }
 }
 
-/* Ends what has begun of a channel, in order; false: a message waits for a handler. */
+/* Ends what is left of a channel, in order; false: there are messages that have come whole, or wait
+ * for a handler. What has come whole ends as it would have, unless it is behind one that has not.
+ */
 static bool cut(struct sim_channel *c)
 {
     while (!list_empty(&c->arrivals)) {
         struct arrival *a = LIST_FIRST(struct arrival, &c->arrivals, link);
+        bool next = a->begun || (a->headed && a->number == c->number);
+        bool whole = next && a->arrived == a->length && a->m.status == FABRIC_OK;
+        if (whole && !c->torn && a->peer->fabric->clock->take != NULL) {
+            return false;
+        }
+        c->torn = true;
         c->number = a->number < c->number ? c->number : a->number + 1; /* the rest is too late */
         current = a;
         if (!a->begun) {
@@ -409,6 +417,7 @@ void sim_end_peer(struct sim_peer *p)
             return; /* sim_advance() comes back */
         }
     }
+    sim_drop_departures(f, p);
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct sim_flow *flow = sim_flow_of(f, p->rank, (enum fabric_class)c);
         flow->number = p->channel[c].number;

@@ -93,10 +93,17 @@ static int read_payload(const struct fabric_tx *tx, struct vector_cursor *cursor
                               : nic_copy(to, (const void *)((uintptr_t)tx->base + at), n);
 }
 
+/* Whether nothing may be sent to a peer any more. Answers to what has come of it may: they leave
+ * for nowhere, or end as undeliverable, with the message that they are for (sim_end_peer()). */
+static bool takes_nothing(const struct sim_peer *p, enum fabric_class class)
+{
+    return p->refused && class != FABRIC_RESPONSE;
+}
+
 enum fabric_send sim_send(struct fabric_peer *peer, enum fabric_class class, struct fabric_tx *tx)
 {
     struct sim_peer *p = sim_peer_of(peer);
-    if (p->refused) {
+    if (takes_nothing(p, class)) {
         return FABRIC_FULL;
     }
     struct departure *d = new_departure(p, class, tx->header, tx->length, tx->at_once);
@@ -118,7 +125,8 @@ enum fabric_short sim_send_short(struct fabric_peer *peer, enum fabric_class cla
                                  const void *header, const void *payload, size_t length)
 {
     struct sim_peer *p = sim_peer_of(peer);
-    struct departure *d = p->refused ? NULL : new_departure(p, class, header, length, true);
+    struct departure *d =
+        takes_nothing(p, class) ? NULL : new_departure(p, class, header, length, true);
     if (d == NULL) {
         return SHORT_FULL;
     }

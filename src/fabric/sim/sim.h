@@ -78,6 +78,7 @@ struct arrival {
 struct sim_channel {
     struct fabric_rx *rx; /* the one that lasts */
     bool lent;
+    bool torn; /* a message was cut: those behind it are, too */
     enum fabric_class class;
     struct list arrivals; /* in the order in which they were sent */
     uint64_t number;      /* of the next message that is begun with */
