@@ -223,8 +223,8 @@ bool virtual_call(long number, const long a[6], long *value)
     return true;
 }
 
-/* libc's function, which programs call. The library makes its own calls by instructions, but for
- * builds with sanitizers, in which no time passes by them. */
+/* libc's function, which programs call. libportals makes its own calls by instructions, but in
+ * builds with sanitizers by this function: no time passes by them. */
 SHOWN long syscall(long number, ...)
 {
     long a[6], value;
@@ -234,7 +234,7 @@ SHOWN long syscall(long number, ...)
         a[i] = va_arg(list, long);
     }
     va_end(list);
-    if (!virtual_in() || !virtual_call(number, a, &value)) {
+    if (CALLED_BY_PORTALS() || !virtual_in() || !virtual_call(number, a, &value)) {
         value = SYS_CALL(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     }
     errno = value < 0 && value >= -4095 ? (int)-value : errno;

@@ -39,7 +39,7 @@ static struct timespec look_at_clock(clockid_t clock)
 
 SHOWN int clock_gettime(clockid_t clock, struct timespec *t)
 {
-    if (!in_simulation() || clock < 0 || clock > CLOCK_TAI) {
+    if (!in_simulation() || clock < 0 || clock > CLOCK_TAI || CALLED_BY_PORTALS()) {
         return OPENLY(REAL(clock_gettime)(clock, t));
     }
     *t = look_at_clock(clock);
@@ -110,7 +110,7 @@ SHOWN int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t,
 
 SHOWN int nanosleep(const struct timespec *t, struct timespec *left)
 {
-    if (!virtual_in()) {
+    if (!virtual_in() || CALLED_BY_PORTALS()) {
         return OPENLY(REAL(nanosleep)(t, left));
     }
     errno = clock_nanosleep(CLOCK_MONOTONIC, 0, t, left) ?: errno;
@@ -137,7 +137,7 @@ SHOWN unsigned sleep(unsigned s)
 
 SHOWN int sched_yield(void)
 {
-    if (!virtual_in()) {
+    if (!virtual_in() || CALLED_BY_PORTALS()) {
         return OPENLY(REAL(sched_yield)());
     }
     virtual_look();

@@ -107,10 +107,11 @@ static void *run(void *thread)
 SHOWN int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attributes,
                          void *(*function)(void *), void *restrict arg)
 {
-    if (virtual_in()) {
+    bool own = CALLED_BY_PORTALS();
+    if (virtual_in() && !own) {
         return virtual_thread(id, attributes, function, arg);
     }
-    virtual_strangers |= virtual_clock != NULL;
+    virtual_strangers |= virtual_clock != NULL && !own;
     bool tsc = virtual_tsc_off();
     int rc = OPENLY(REAL(pthread_create)(id, attributes, function, arg));
     virtual_tsc_on(tsc);

@@ -69,7 +69,7 @@ struct text {
     uintptr_t from, to;
 };
 
-static struct text open_text;
+static struct text open_text, portals_text;
 
 struct texts {
     struct text own, portals, libc, program;
@@ -114,6 +114,7 @@ static void choose_text(void)
     struct texts t = {.own = {0, 0}};
     dl_iterate_phdr(find_text, &t);
     open_text = t.own;
+    portals_text = t.portals;
     if (t.portals.to != 0) {
         struct text both = t.own;
         add(&both, t.portals.from, t.portals.to);
@@ -126,6 +127,11 @@ static void choose_text(void)
 bool virtual_is_open(uintptr_t pc)
 {
     return pc >= open_text.from && pc < open_text.to;
+}
+
+bool virtual_is_portals(uintptr_t pc)
+{
+    return pc >= portals_text.from && pc < portals_text.to;
 }
 
 /* ---- calls that are trapped ---- */

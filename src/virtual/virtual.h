@@ -103,6 +103,10 @@ bool virtual_read_tsc(void *context);
 bool virtual_tsc_action(const struct virtual_action *asked, struct virtual_action *before);
 /* virtual_is_open() says whether an instruction is this library's, or libportals'. */
 bool virtual_is_open(uintptr_t pc);
+/* CALLED_BY_PORTALS() says whether it is libportals that has called a function of this library: it
+ * does so in builds with sanitizers only, and means libc's, in no virtual time. */
+bool virtual_is_portals(uintptr_t pc);
+#define CALLED_BY_PORTALS() virtual_is_portals((uintptr_t)__builtin_return_address(0))
 /* virtual_listen() says that the coordinator may ask the process what it does (spins.c);
  * virtual_deaf(), that it may not. */
 void virtual_listen(void);

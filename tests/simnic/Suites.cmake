@@ -14,7 +14,7 @@ endfunction()
 # the test's name is that of the program's.
 function(pinwheel_sim_test test program short)
     if(PINWHEEL_SANITIZE OR NOT TARGET pinwheel)
-        return() # a library cannot be preloaded into a sanitized program
+        return() # with sanitizers the tests of this folder run, and these suites outside of simulations
     endif()
     set(name ${program})
     if(ARGN)

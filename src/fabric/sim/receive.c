@@ -382,8 +382,8 @@ void sim_begin_source(struct sim_fabric *f, struct sim_peer *p)
 }
 
 /* Ends what is left of a channel, in order; false: there are messages that have come whole, or wait
- * for a handler. What has come whole ends as it would have, unless it is behind one that has not.
- */
+ * for a handler. What has come whole ends as it would have, unless it is behind one that has not,
+ * or this NIC closes, and takes nothing any more. */
 static bool cut(struct sim_channel *c)
 {
     while (!list_empty(&c->arrivals)) {

@@ -186,12 +186,20 @@ static const struct args_option sim_options[] = {
     {"--json", NULL, "say it on standard output, as JSON", ARGS_FLAG, AT(json)},
 };
 
+static void free_strings(char *(*variables)[5])
+{
+    free((*variables)[3]);
+    free((*variables)[4]);
+}
+
 /* Starts the job, with the coordinator beside it; returns the exit status. */
 static int run_job(void *sim, const struct sim_machine *m, struct coordinator_result *result)
 {
     struct sim *s = sim;
     char path[128], fabric[] = "PINWHEEL_FABRIC=sim", timing[64];
-    char library[PATH_MAX], *environment[] = {path, fabric, timing, NULL};
+    char library[PATH_MAX];
+    char *environment[5]
+        __attribute__((cleanup(free_strings))) = {path, fabric, timing, NULL, program_sanitizer()};
     memset(result, 0, sizeof(*result));
     s->setup.machine = *m;
     s->setup.net.byte = m->byte;
@@ -229,7 +237,7 @@ static int run_job(void *sim, const struct sim_machine *m, struct coordinator_re
     served_tell(&served, &s->launch, c, s->setup.direct);
     snprintf(path, sizeof(path), SIM_VARIABLE "=%s", coordinator_path(c));
     s->launch.environment = environment;
-    s->launch.environment_count = 4;
+    s->launch.environment_count = environment[4] != NULL ? 5 : 4;
     snprintf(timing, sizeof(timing), "PINWHEEL_HPU_TIMING=%s", profile_timing(&s->setup.machine));
     s->launch.bind = LAUNCH_BIND_NONE;
     s->launch.label = s->setup.direct && s->setup.label;

@@ -131,3 +131,25 @@ char *program_preload(const char *library)
         asprintf(&variable, "LD_PRELOAD=%s%s%s", library, others ? ":" : "", others ? before : "");
     return n >= 0 ? variable : NULL;
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN 1
+#endif
+#endif
+#ifndef ASAN
+#define ASAN 0
+#endif
+
+char *program_sanitizer(void)
+{
+    const char *before = getenv("ASAN_OPTIONS");
+    char *variable = NULL;
+    if (ASAN && asprintf(&variable, "ASAN_OPTIONS=%s:verify_asan_link_order=0:detect_leaks=0",
+                         before != NULL ? before : "") < 0) {
+        return NULL;
+    }
+    return variable;
+}

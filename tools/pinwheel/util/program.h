@@ -23,4 +23,10 @@ bool program_beside(const char *folder, const char *file, char *path, size_t siz
  * freed; NULL: no memory. */
 char *program_preload(const char *library);
 
+/* program_sanitizer() is, in a build with AddressSanitizer, what programs need that a library is
+ * preloaded into: its run time is to take that it is not the first library, and not to look for
+ * leaks, for which it would stop threads that wait in virtual time. A variable, to be freed; NULL:
+ * there is no need. */
+char *program_sanitizer(void);
+
 #endif
