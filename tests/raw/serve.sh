@@ -92,7 +92,7 @@ EOF
 export LC_ALL=C
 
 # Two users at once have their frames and answer them; the owner has no capability.
-own --patience 2000
+own --patience 8000
 for kind in Eff Prm Inh Bnd Amb; do
     grep -q "Cap$kind:	0000000000000000" "/proc/$owner/status" || fail "the owner has Cap$kind"
 done

@@ -10,7 +10,8 @@ here=$(dirname "$0")
 . "$here/veth.sh"
 command -v setpriv > /dev/null || skip "there is no setpriv"
 pair numtxqueues 2 numrxqueues 2 mtu 1500
-chmod 755 "$work"
+chmod 777 "$work"
+owner_is= # who begins it: root
 socket=$work/socket
 clean_all()
 {
@@ -45,7 +46,8 @@ times() # NAME TEXT COUNT: it has said that so often
 }
 own() # begins the owner
 {
-    ip netns exec "$tag-b" "$pinwheel" raw serve --iface veth --policy "$work/policy" \
+    # shellcheck disable=SC2086  # words
+    ip netns exec "$tag-b" $owner_is "$pinwheel" raw serve --iface veth --policy "$work/policy" \
         --socket "$socket" 2> "$work/owner.log" &
     running=$!
     said owner "users connect to"
@@ -122,11 +124,20 @@ pings 20
 b sh -c 'echo 1 > /proc/sys/net/ipv4/icmp_echo_ignore_all'
 ! wait "$dora" || fail "dora ends as if nothing had been"
 has "$work/dora.log" "the owner of the interface has gone, and the kernel has its frames"
+# ... who is no root, has four capabilities (one of them for the limit of locked memory), and gives
+# them up as well.
+caps=-all,+net_admin,+bpf,+net_raw,+ipc_lock
+owner_is="setpriv --reuid 1004 --regid 1004 --clear-groups --inh-caps=$caps --ambient-caps=$caps"
 own
+for kind in Eff Prm Inh Amb; do
+    has "/proc/$running/status" "Cap$kind:	0000000000000000"
+done
+has "/proc/$running/status" "NoNewPrivs:	1"
+has "/proc/$running/status" "Uid:	1004"
 until_true times alice "a queue of" 2
 echoes 5004 100
 
-# The interface is gone from under it.
+# The process beside it is killed, or the interface is gone: it ends, and says why.
 user emma 1002 'set c { icmp.type = echo }' "$icmp"
 pings 5
 kill -9 "$(pgrep -P "$running")"

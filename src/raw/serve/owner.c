@@ -3,6 +3,7 @@
 #include "raw/serve/owner.h"
 
 #include "base/sys.h"
+#include "raw/source/iface.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -201,6 +202,9 @@ static int tick(struct owner *o, int64_t now)
         if (g->fd >= 0 && g->context < 0 && !g->waiting && now - g->since > o->o.patience) {
             owner_leave(o, g, SERVE_REFUSED, -ETIMEDOUT, "nothing was asked for");
         }
+    }
+    if (o->o.own_source) { /* which may have changed; that of an interface without a name stays */
+        (void)raw_iface_address(o->o.iface, o->o.address);
     }
     int rc = s->ops->wait(s, 0);
     if (rc < 0) {

@@ -293,7 +293,10 @@ static int swap_one(struct served *s, unsigned context, const struct raw_wanted 
         snprintf(error, RAW_ERROR, "%.100s: %s", s->path, strerror(-rc));
         return rc;
     }
-    return answer(s, l, NULL, error);
+    rc = answer(s, l, NULL, error);
+    /* without an answer nobody knows which rules these are */
+    return rc == -ETIMEDOUT || rc == -ECONNRESET ? lose(s, rc, "other rules were not answered")
+                                                 : rc;
 }
 
 static int served_rules(struct raw_source *source, const struct raw_wanted *wanted,

@@ -44,7 +44,9 @@ int raw_iface_address(const char *iface, uint8_t address[6])
 {
     struct ifreq r = {0};
     int rc = ask(iface, SIOCGIFHWADDR, &r);
-    memcpy(address, r.ifr_hwaddr.sa_data, 6);
+    if (rc == 0) {
+        memcpy(address, r.ifr_hwaddr.sa_data, 6);
+    }
     return rc;
 }
 

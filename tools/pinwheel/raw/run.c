@@ -250,7 +250,7 @@ static int find_owner(struct raw_engine *e, const struct run *r, int n)
     e->source->ops->close(e->source);
     e->source = NULL;
     while (!stopped && (rc == -ECONNREFUSED || rc == -ENOENT || rc == -ECONNRESET ||
-                        rc == -ESHUTDOWN || rc == -EBUSY || rc == -ETIMEDOUT)) {
+                        rc == -ESHUTDOWN || rc == -EBUSY || rc == -EAGAIN || rc == -ETIMEDOUT)) {
         sys_nap((int64_t)IDLE_MS * 1000000);
         rc = open_served(e, r, error);
     }
