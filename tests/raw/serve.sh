@@ -51,6 +51,8 @@ own() # ARGUMENT...: begins the owner, and makes the tap's far end reachable
         2> "$work/owner.log" &
     owner=$!
     said owner "users connect to"
+    # room for a whole flood: what the kernel drops before the owner reads it would be anybody's
+    ip link set tap0 txqueuelen 20000
     ip link set tap0 up
     ip addr add 10.77.0.1/24 dev tap0
     ip neigh add 10.77.0.2 lladdr 02:00:00:00:00:02 dev tap0
