@@ -82,6 +82,12 @@ static void enter(void)
     close(fd);
 }
 
+/* Where users of a subject's owner connect. */
+static void path_of(char path[64], pid_t pid)
+{
+    snprintf(path, 64, "/tmp/bench_raw.%d.sock", (int)pid);
+}
+
 /* Begins the owner of an interface, and waits until its socket is there. */
 static void begin_owner(const char *pinwheel, const char *iface, const char *path)
 {
@@ -120,7 +126,7 @@ static void serve(const struct subject *s, const char *pinwheel, const char *ima
     }
     snprintf(iface, sizeof(iface), "s%u", s->number);
     snprintf(image, sizeof(image), "%s/%s", images, s->handlers);
-    snprintf(path, sizeof(path), "/tmp/bench_raw.%d.sock", (int)getpid());
+    path_of(path, getpid());
     if (s->served) {
         begin_owner(pinwheel, iface, path);
     }
@@ -184,10 +190,13 @@ void stage_pause(const struct subject *s)
 
 void stage_close(struct subject *subjects, unsigned count)
 {
+    char path[64];
     for (unsigned i = 0; i < count; i++) {
         if (subjects[i].pid > 0) {
             kill(-subjects[i].pid, SIGKILL);
             waitpid(subjects[i].pid, NULL, 0);
+            path_of(path, subjects[i].pid);
+            (void)unlink(path);
         }
     }
     if (keeper > 0) {
