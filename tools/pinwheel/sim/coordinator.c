@@ -13,6 +13,7 @@
  *   - the time of the network's next event, and a cable more: a packet is known to arrive when it
  *     takes the last cable;
  *   - the time at which it sends, and the least way more, for an answer (fabric/sim/rank.c);
+ *   - the time at which another rank is to die;
  *   - if other processes of its rank live: the time at which one of these may run, since they run
  *     one at a time (kin.c).
  *
@@ -224,12 +225,26 @@ static bool only_looks(const struct coordinator *c, uint64_t event)
     return any;
 }
 
+/* When the next rank is to die. */
+static uint64_t next_death(const struct coordinator *c)
+{
+    const struct fault_plan *f = &c->setup.faults;
+    uint64_t time = SIM_NEVER;
+    for (size_t i = 0; i < f->deaths; i++) {
+        bool lives = !c->players[f->death[i].rank].gone;
+        time = lives && f->death[i].time < time ? f->death[i].time : time;
+    }
+    return time;
+}
+
 /* Lets all ranks run that may: the first one as far as the second one allows, all others as far as
- * the first one does. */
+ * the first one does; and none beyond a death: it could wait there, in real time and with its turn,
+ * for a rank that does not get there. */
 static void give_turns(struct coordinator *c, uint64_t event)
 {
-    uint64_t cable = later(event, c->setup.net.cable);
+    uint64_t cable = later(event, c->setup.net.cable), death = next_death(c);
     struct due first, second;
+    cable = death < cable ? death : cable;
     turns_first(c, &first);
     turns_take(c);
     uint64_t others = later(first.time, c->layout.lookahead);

@@ -24,7 +24,10 @@ enum { STEPS = 5 };
 int sweep_take_nics(struct args *a, void *sweep)
 {
     struct sweep *s = sweep;
-    char error[PROFILE_ERROR], *words = strdup(a->value), *rest = words; /* lasts, for the names */
+    static char *words; /* lasts, for the names */
+    char error[PROFILE_ERROR], *rest;
+    free(words);
+    rest = words = strdup(a->value);
     s->nics = 0;
     while (words != NULL && rest != NULL) {
         if (s->nics == SWEEP_NICS) {
