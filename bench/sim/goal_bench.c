@@ -9,7 +9,7 @@
  * machine is at that moment. Reported are medians of N rounds (7):
  *
  *   CPU      user and system time of the whole process, from exec to exit
- *   events   operations and messages, per second of CPU time
+ *   events   operations and messages, with --nic events of NICs and network, per second of CPU time
  *   heap     ns for a push and a pop on a binary heap of 131072 events of 16 bytes
  *   memory   highest sum of anonymous and privately dirtied pages that was seen,
  *            looked at every 2 ms, by operation

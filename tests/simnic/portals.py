@@ -7,7 +7,9 @@ before it do for certain; so every schedule can finish, whatever the times are.
 SIZES = (0, 1, 8, 100, 4096, 4097, 9000, 20000)
 MOVES = ("put", "put", "put", "get", "get", "atomic", "fetch", "swap", "cas")
 WORDS = {"put": "to", "get": "from", "atomic": "to", "fetch": "from", "swap": "with", "cas": "with"}
-ENTRY, COUNTED, ONCE = 1, 2, 100  # tags: an entry that counts nothing, one that does, the first of use_once
+ENTRY, COUNTED, HANDLED, ONCE = 1, 2, 3, 100  # tags of entries: that count nothing, that do, with handlers, use_once
+TIME = "10ns"  # of a handler
+PACKET = 4096
 
 
 class Schedule:
@@ -21,6 +23,42 @@ class Schedule:
         self.coming = [{} for _ in range(self.ranks)]  # of this round
         self.once = ONCE
         self.number = 0
+        # by rank, for tags HANDLED and HANDLED + 1: [by header, payload, completion: what they do], ct
+        self.handlers = [[self.some_handlers() for _ in range(2)] for _ in range(self.ranks)]
+
+    def some_handlers(self):
+        """What handlers of an entry do: None: there is none, or (text, counted, by packet)."""
+        rng = self.rng
+        made = []
+        for word in ("hh", "ph", "ch"):
+            deeds = []
+            for _ in range(rng.randint(0, 3)):
+                kind, peer = rng.choice(("put", "put", "hostput", "write", "count")), rng.randrange(self.ranks)
+                size = rng.choice((0, 1, 8, 4096))
+                small = "" if word == "ph" and rng.random() < 0.6 else f" {max(size, int(word == 'ph'))}b"
+                if kind == "count":
+                    deeds.append(("count 5 by 2", None, 5, 2))
+                elif kind == "write":
+                    deeds.append((f"write{small}", None, None, 0))
+                else:
+                    deeds.append((f"{kind}{small} to {peer} as {COUNTED}", peer, 8, 1))
+            made.append((word, deeds) if rng.random() < 0.6 else None)
+        if not any(made):
+            made[1] = ("ph", [])
+        return made, rng.choice((None, 6))
+
+    def handled(self, peer, size):
+        """A message to an entry with handlers: its tag; what they do is counted."""
+        which = self.rng.randrange(2)
+        made, counter = self.handlers[peer][which]
+        for part in made:
+            times = -(-size // PACKET) if part and part[0] == "ph" else 1
+            for _, to, number, more in part[1] if part else ():
+                if number is not None:
+                    self.count(peer if to is None else to, number, times * more)
+        if counter:
+            self.count(peer, counter)
+        return HANDLED + which
 
     def add(self, rank, text, after=()):
         self.number += 1
@@ -65,7 +103,9 @@ class Schedule:
         size = rng.choice((1, 2, 4, 8)) if kind == "cas" else rng.choice((1, 8, 64, 4000)) \
             if kind in ("atomic", "fetch", "swap") else rng.choice(SIZES)
         when = self.counted(rank) if rng.random() < 0.3 else None
-        text = f"{'t' if when else ''}{kind} {size}b {WORDS[kind]} {peer} tag {self.target(peer)}"
+        handled = kind == "put" and rng.random() < 0.4
+        tag = self.handled(peer, size) if handled else self.target(peer)
+        text = f"{'t' if when else ''}{kind} {size}b {WORDS[kind]} {peer} tag {tag}"
         if when:
             text += f" when {when[0]} reaches {when[1]}"
         if rng.random() < 0.6:
@@ -115,6 +155,10 @@ class Schedule:
             out.append(f"rank {rank} {{")
             out.append(f"append {self.rng.choice((30000, 30000, 5000))}b allowed -1 tag {ENTRY}")
             out.append(f"append 30000b allowed -1 tag {COUNTED} ct 8")
+            for which, (made, counter) in enumerate(self.handlers[rank]):
+                parts = [f"{part[0]} {TIME} " + " ".join(deed[0] for deed in part[1]) for part in made if part]
+                out.append(f"append 30000b allowed -1 tag {HANDLED + which} {' '.join(parts)}" +
+                           (f" ct {counter}" if counter else ""))
             out += self.heads[rank] + self.lines[rank] + ["}"]
         return "\n".join(out) + "\n"
 

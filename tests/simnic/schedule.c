@@ -7,6 +7,8 @@
  *
  * Each rank prints "rank R ends N ps", counted from the fence at which all begin.
  */
+#include "schedule_deeds.h"
+
 #include "pinwheel.h"
 #include "pinwheel_sim.h"
 #include "portals4.h"
@@ -163,6 +165,12 @@ static ptl_handle_md_t memory(struct program *p, uint32_t node)
     return handle;
 }
 
+/* The counter that handlers of an entry count in. */
+static ptl_handle_ct_t counter_for(void *program, uint32_t number)
+{
+    return counter(program, number);
+}
+
 static void append(struct program *p, uint32_t node)
 {
     const struct goal_node *n = &p->my.nodes[node], *counts = part(p, node, GOAL_COUNTS);
@@ -178,7 +186,15 @@ static void append(struct program *p, uint32_t node)
                    .ignore_bits = n->tag == GOAL_ANY ? UINT64_MAX : 0};
     me.options |= counts != NULL ? PTL_ME_EVENT_CT_COMM : 0;
     me.options |= part(p, node, GOAL_USE_ONCE) != NULL ? PTL_ME_USE_ONCE : 0;
-    check(PtlMEAppend(p->ni, ENTRIES, &me, PTL_PRIORITY_LIST, NULL, &handle), "PtlMEAppend");
+    struct deeds d = {.count = {0}};
+    ptl_handlers_t h = {
+        .hpu_mem = PTL_HPU_MEM_NONE, .hpu_initial_state = &d, .hpu_initial_length = sizeof(d)};
+    if (deeds_of(&p->my, node, &h, &d, counter_for, p)) {
+        check(PtlMEAppendHandlers(p->ni, ENTRIES, &me, &h, PTL_PRIORITY_LIST, NULL, &handle),
+              "PtlMEAppendHandlers");
+    } else {
+        check(PtlMEAppend(p->ni, ENTRIES, &me, PTL_PRIORITY_LIST, NULL, &handle), "PtlMEAppend");
+    }
 }
 
 static ptl_datatype_t type_of(uint64_t size)

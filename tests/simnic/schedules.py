@@ -48,6 +48,7 @@ def by_model(file, nic, matching, network):
 
 def by_program(file, nic, matching, network, ranks):
     run = subprocess.run([pinwheel, "sim", "--quiet", "--timeout", "100", "-n", str(ranks), "--nic", nic, *network,
+                          "--handler", portals.TIME,
                           program, file, matching], capture_output=True, text=True)
     ends = dict(map(int, found) for found in re.findall(r"rank (\d+) ends (\d+) ps", run.stdout))
     if run.returncode == 3:
@@ -74,6 +75,8 @@ def compare_portals(seed, path):
     subprocess.run([pinwheel, "goal", "compile", "-", "-o", path], input=text, text=True, check=True)
     before = stuck
     network = NETWORKS[seed // 2 % len(NETWORKS)]
+    if NICS[seed % len(NICS)] == "zero" and "adaptive" in network:
+        network = ()  # some differ: docs/goal.md
     compare(f"Portals, seed {seed}", path, NICS[seed % len(NICS)], size, MATCHING[seed % len(MATCHING)], network)
     if stuck != before:
         print(f"Portals, seed {seed}: it must finish", file=sys.stderr)

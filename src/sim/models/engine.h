@@ -104,7 +104,9 @@ struct sim_output {
     uint64_t ticks_per_ns;
     uint64_t operations; /* how many operations were started */
     uint64_t messages;
+    uint64_t handler_calls;
     uint64_t events; /* on simulated NICs: how many were handled, of these and of the network */
+    uint64_t steps;  /* and how many places were looked at in lists that may be long */
     struct sim_left *left;
     size_t left_count, left_room;
     struct sim_traffic traffic; /* set if there is a network */

@@ -20,6 +20,9 @@ struct nic_flow {
      * no entry yet, since its first packet, or that of one before it, is still to be ready; and the
      * first of which the DMA engine has not all that it writes. NIC_NONE: none. */
     uint32_t first, last, unmatched, frontier;
+    uint32_t handled;       /* messages at handlers that have not ended */
+    uint32_t handled_entry; /* the entry of the last one that was matched */
+    bool mixed;             /* there were some at several entries */
 };
 
 /* A zeroed struct has none. */

@@ -129,6 +129,7 @@ void nic_begin(struct nic_run *r, uint32_t rank)
     k->goal = goal_rank(r->in->goal, rank);
     k->ready_first = k->ready_last = k->running = k->leaving = NIC_NONE;
     k->leaves = NIC_NEVER;
+    k->hpus = k->turn_first = k->turn_last = NIC_NONE;
     k->departures = k->events = (struct nic_list){NIC_NONE, NIC_NONE};
     for (uint32_t i = 0; i < k->goal.root_count; i++) {
         push(r, k, k->goal.roots[i]);

@@ -21,6 +21,8 @@ struct nic_machine {
     uint64_t look;          /* of the program at nothing */
     uint64_t host;          /* latency of host memory, for the program */
     uint64_t eager;         /* bytes */
+    uint32_t hpus, clock_mhz;
+    uint32_t hpu_queue, egress_queue, entry_messages; /* docs/sim-nic.md */
     enum nic_copies copies;
     bool loggops; /* g is between messages, on both sides */
 };

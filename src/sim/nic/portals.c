@@ -64,10 +64,19 @@ static void append(struct nic_run *r, uint32_t rank, uint32_t node)
         r->memory_short = true;
         return;
     }
-    r->entries[r->entry_count++] =
-        (struct nic_entry){.size = n->size,
-                           .counts = counter_of(r, rank, node, GOAL_COUNTS),
-                           .once = nic_part(&k->goal, node, GOAL_USE_ONCE) != NULL};
+    struct nic_entry *e = &r->entries[r->entry_count++];
+    *e = (struct nic_entry){.size = n->size,
+                            .counts = counter_of(r, rank, node, GOAL_COUNTS),
+                            .once = nic_part(&k->goal, node, GOAL_USE_ONCE) != NULL,
+                            .rank = rank,
+                            .node = node,
+                            .first = NIC_NONE,
+                            .last = NIC_NONE,
+                            .credit = NIC_QUANTUM};
+    for (unsigned i = 0; i < 3; i++) {
+        bool has = nic_part(&k->goal, node, (enum goal_type)(GOAL_HEADER_HANDLER + i)) != NULL;
+        e->handlers |= (uint8_t)(has << i);
+    }
 }
 
 /* Has an operation wait for a counter; it fires at once if that has come so far. */

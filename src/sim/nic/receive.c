@@ -18,7 +18,7 @@
 /* ---- the DMA engine ---- */
 
 /* A transfer takes the engine and host memory; returns when it is written. */
-static uint64_t transfer(struct nic_run *r, uint32_t rank, uint64_t bytes)
+uint64_t nic_transfer(struct nic_run *r, uint32_t rank, uint64_t bytes)
 {
     struct nic_rank *k = &r->ranks[rank];
     uint64_t n = bytes != 0 ? bytes : 1;
@@ -28,11 +28,16 @@ static uint64_t transfer(struct nic_run *r, uint32_t rank, uint64_t bytes)
     return begin + r->m->dma;
 }
 
+static bool is_handled(const struct nic_run *r, const struct nic_message *m)
+{
+    return m->kind == NIC_PUT && m->entry != NIC_NONE && r->entries[m->entry].handlers != 0;
+}
+
 /* Whether the engine writes what it carries. */
-static bool writes(const struct nic_message *m)
+static bool writes(const struct nic_run *r, const struct nic_message *m)
 {
     return m->kind == NIC_SEND || m->kind == NIC_REPLY ||
-           (m->kind == NIC_PUT && m->entry != NIC_NONE);
+           (m->kind == NIC_PUT && m->entry != NIC_NONE && !is_handled(r, m));
 }
 
 /* Whether the engine does nothing for it. */
@@ -67,9 +72,9 @@ static void take_row(struct nic_run *r, uint32_t message)
         r->free_packet = i;
     }
     m->arrived += end - from;
-    uint64_t bytes = writes(m) ? fitting(r, m, end) - fitting(r, m, from) : 0;
+    uint64_t bytes = writes(r, m) ? fitting(r, m, end) - fitting(r, m, from) : 0;
     if (bytes != 0 && m->bytes != 0) {
-        m->written = transfer(r, m->to, bytes);
+        m->written = nic_transfer(r, m->to, bytes);
     }
 }
 
@@ -85,9 +90,9 @@ static void take_packets(struct nic_run *r, uint32_t message)
     if (!m->whole || is_idle(m)) {
         return;
     }
-    if (!writes(m) || fitting(r, m, m->bytes) == 0) {
+    if (!writes(r, m) || fitting(r, m, m->bytes) == 0) {
         bool atomic = m->kind == NIC_ATOMIC || m->kind == NIC_FETCH;
-        m->written = transfer(r, m->to, atomic ? m->bytes : 1);
+        m->written = nic_transfer(r, m->to, atomic ? m->bytes : 1);
     }
     if (m->written > r->now) {
         nic_at(r, m->written, NIC_DONE, message);
@@ -148,7 +153,7 @@ static bool end(struct nic_run *r, uint32_t message)
         answer(r, message, NIC_ACK, r->now);
         m = &r->messages[message];
     }
-    if (m->class == NIC_REQUEST && !is_idle(m)) {
+    if (m->class == NIC_REQUEST && !is_idle(m) && !is_handled(r, m)) {
         nic_takes_host(r, m->to);
     }
     return true;
@@ -157,20 +162,113 @@ static bool end(struct nic_run *r, uint32_t message)
 /* ---- the messages of a flow ---- */
 
 /* Whether all that there is to do before the end is done. */
-static bool is_over(const struct nic_message *m)
+static bool is_over(const struct nic_run *r, const struct nic_message *m)
 {
+    if (is_handled(r, m)) {
+        return m->told != 0 && m->told <= r->now;
+    }
     return is_idle(m) ? m->whole : m->done;
 }
 
 /* Whether the DMA engine has all that it writes, so that what is behind it may be written. */
-static bool is_issued(const struct nic_message *m)
+static bool is_issued(const struct nic_run *r, const struct nic_message *m)
 {
-    return m->begun && m->whole && writes(m);
+    return m->begun && m->whole && writes(r, m);
 }
+
+/* ---- at handlers ---- */
+
+/* Whether handlers of the entry may begin with a message now: an entry has so many messages of a
+ * sender at a time, besides those whose handlers have ended. */
+static bool may_begin(const struct nic_run *r, const struct nic_flow *f, uint32_t message)
+{
+    const struct nic_message *m = &r->messages[message];
+    uint32_t before = 0;
+    for (uint32_t i = f->first; i != message && before < r->m->entry_messages;
+         i = r->messages[i].behind) {
+        const struct nic_message *o = &r->messages[i];
+        before += is_handled(r, o) && o->entry == m->entry && o->told == 0;
+        r->out->steps++;
+    }
+    return before < r->m->entry_messages;
+}
+
+/* Without a payload handler what comes is written by the NIC, and must wait as other puts do. */
+static bool may_write(const struct nic_run *r, const struct nic_flow *f, uint32_t message)
+{
+    uint8_t payload = 1u << (GOAL_PAYLOAD_HANDLER - GOAL_HEADER_HANDLER);
+    return (r->entries[r->messages[message].entry].handlers & payload) != 0 ||
+           f->first == message || f->frontier == message;
+}
+
+/* Goes on with a message at handlers; true: they have ended now. */
+static bool handle(struct nic_run *r, uint32_t message)
+{
+    struct nic_message *m = &r->messages[message];
+    const struct nic_flow *f = nic_flow_of(r, m);
+    if (!m->begun && !may_begin(r, f, message)) {
+        return false;
+    }
+    m->begun = true;
+    if (m->told != 0 || !nic_handle_header(r, message) || !may_write(r, f, message)) {
+        return false;
+    }
+    while (m->first != NIC_NONE) {
+        uint32_t i = m->first;
+        struct nic_packet *p = &r->packets[i];
+        uint64_t n = p->bytes;
+        m->arrived += n;
+        m->first = p->next;
+        p->bytes = r->free_packet;
+        r->free_packet = i;
+        nic_handle_packet(r, message, m->bytes != 0 ? n : 0);
+    }
+    m->whole = m->arrived >= m->bytes;
+    return m->whole && nic_handle_end(r, message);
+}
+
+/* The same; when its handlers have ended those of its entry may begin with the next message. */
+static void handle_all(struct nic_run *r, uint32_t message)
+{
+    while (handle(r, message)) {
+        const struct nic_message *m = &r->messages[message];
+        const struct nic_flow *f = nic_flow_of(r, m);
+        uint32_t next = m->behind, entry = m->entry;
+        while (next != f->unmatched &&
+               (r->messages[next].begun || r->messages[next].entry != entry)) {
+            next = r->messages[next].behind;
+            r->out->steps++;
+        }
+        if (next == f->unmatched) {
+            return;
+        }
+        message = next;
+    }
+}
+
+/* Whether a message at handlers may end before all that came before it: these are at handlers of
+ * other entries, and not both are acknowledged. */
+static bool passes(const struct nic_run *r, const struct nic_flow *f, uint32_t message)
+{
+    const struct nic_message *m = &r->messages[message];
+    for (uint32_t i = f->first; i != message; i = r->messages[i].behind) {
+        const struct nic_message *o = &r->messages[i];
+        r->out->steps++;
+        if (!is_handled(r, o) || o->entry == m->entry ||
+            (o->counts != NIC_NONE && m->counts != NIC_NONE)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the NIC begins with a message ---- */
 
 static void begin(struct nic_run *r, uint32_t message)
 {
-    if (!r->messages[message].begun) {
+    if (is_handled(r, &r->messages[message])) {
+        handle_all(r, message);
+    } else if (!r->messages[message].begun) {
         r->messages[message].begun = true;
         take_packets(r, message);
     }
@@ -187,6 +285,7 @@ static void find_entry(struct nic_run *r, struct nic_message *m)
     }
     if (any == 1) {
         m->entry = found.ref;
+        r->misfit |= r->entries[found.ref].handlers != 0 && m->kind != NIC_PUT;
         return;
     }
     r->memory_short |= any < 0 || sim_leave(r->out, m->from, m->node, SIM_LEFT_MESSAGE) != 0;
@@ -204,8 +303,51 @@ static void match_all(struct nic_run *r, struct nic_flow *f)
         if (m->class == NIC_REQUEST && m->kind != NIC_SEND) {
             find_entry(r, m);
         }
-        if (m->class == NIC_RESPONSE || is_idle(m)) {
+        bool handled = is_handled(r, m);
+        if (handled) {
+            f->mixed |= f->handled != 0 && f->handled_entry != m->entry;
+            f->handled++;
+            f->handled_entry = m->entry;
+        }
+        if (m->class == NIC_RESPONSE || is_idle(m) || handled) {
             begin(r, i);
+            f = nic_flow_of(r, &r->messages[i]);
+        }
+    }
+}
+
+/* Takes a message that has ended out of its flow; `before` is the one before it. */
+static void take_out(struct nic_run *r, struct nic_flow *f, uint32_t before, uint32_t message)
+{
+    struct nic_message *m = &r->messages[message];
+    *(before == NIC_NONE ? &f->first : &r->messages[before].behind) = m->behind;
+    f->last = f->last == message ? before : f->last;
+    f->frontier = f->frontier == message ? m->behind : f->frontier;
+    f->handled -= is_handled(r, m);
+    f->mixed &= f->handled != 0;
+    if (m->kind == NIC_SEND) {
+        nic_told(r, message);
+    } else {
+        nic_free(r, message);
+    }
+}
+
+/* Ends messages at handlers that may end before those that came before them. */
+static void end_early(struct nic_run *r, enum nic_class class, uint32_t flow)
+{
+    struct nic_flow *f = &r->flows[class].at[flow];
+    uint32_t before = f->first;
+    while (f->mixed && before != NIC_NONE) {
+        uint32_t i = r->messages[before].behind;
+        if (i == f->unmatched || i == NIC_NONE) {
+            return;
+        }
+        if (is_handled(r, &r->messages[i]) && is_over(r, &r->messages[i]) && passes(r, f, i)) {
+            (void)end(r, i);
+            f = &r->flows[class].at[flow];
+            take_out(r, f, before, i);
+        } else {
+            before = i;
         }
     }
 }
@@ -215,33 +357,37 @@ static void go_on(struct nic_run *r, enum nic_class class, uint32_t flow)
 {
     struct nic_flow *f = &r->flows[class].at[flow];
     match_all(r, f);
-    while (f->first != f->unmatched) {
+    while (f = &r->flows[class].at[flow], f->first != f->unmatched) {
         uint32_t i = f->first;
         begin(r, i);
-        if (!is_over(&r->messages[i]) || !end(r, i)) {
+        if (!is_over(r, &r->messages[i]) || !end(r, i)) {
             break;
         }
-        f = &r->flows[class].at[flow]; /* its answer may be the first of another flow */
-        f->first = r->messages[i].behind;
-        f->last = f->first != NIC_NONE ? f->last : NIC_NONE;
-        f->frontier = f->frontier == i ? f->first : f->frontier;
-        if (r->messages[i].kind == NIC_SEND) {
-            nic_told(r, i);
-        } else {
-            nic_free(r, i);
-        }
+        take_out(r, &r->flows[class].at[flow], NIC_NONE, i);
     }
+    end_early(r, class, flow);
     f = &r->flows[class].at[flow];
     while (f->frontier != f->unmatched) {
         struct nic_message *m = &r->messages[f->frontier];
-        if (!m->begun && writes(m)) {
+        if (is_handled(r, m) || (!m->begun && writes(r, m))) {
             begin(r, f->frontier);
         }
-        if (!is_issued(m)) {
+        if (!is_issued(r, m)) {
             return;
         }
         f->frontier = m->behind;
     }
+}
+
+void nic_go_on(struct nic_run *r, uint32_t message)
+{
+    handle_all(r, message);
+    go_on(r, (enum nic_class)r->messages[message].class, r->messages[message].flow);
+}
+
+void nic_tell(struct nic_run *r, uint32_t flow)
+{
+    go_on(r, NIC_REQUEST, flow);
 }
 
 void nic_done(struct nic_run *r, uint32_t message)
@@ -273,7 +419,10 @@ void nic_ready(struct nic_run *r, uint32_t packet)
     }
     m->last = p->next == NIC_NONE ? packet : m->last;
     m->headed |= p->first;
-    if (m->begun) {
+    if (is_handled(r, m)) {
+        handle_all(r, i);
+        m = &r->messages[i];
+    } else if (m->begun) {
         take_packets(r, i);
     }
     go_on(r, m->class, m->flow);

@@ -11,8 +11,8 @@
 /* What a NIC does not do; NULL: it does all. */
 static const char *beyond(const struct goal_node *n)
 {
-    if (n->type >= GOAL_HEADER_HANDLER && n->type <= GOAL_COMPLETION_HANDLER) {
-        return "handlers do not run here";
+    if (n->type == GOAL_DOES_PUT && n->size > NIC_PACKET) {
+        return "a handler puts at most 4096 bytes of its own memory; hostput has no limit";
     }
     bool atomic = n->type >= GOAL_ATOMIC && n->type <= GOAL_CAS;
     if (atomic && n->size > NIC_ATOMIC_MOST) {
@@ -75,6 +75,15 @@ static void happen(struct nic_run *r, const struct sim_event *e)
     case NIC_DONE:
         nic_done(r, of);
         break;
+    case NIC_TELL:
+        nic_tell(r, of);
+        break;
+    case NIC_LOOK:
+        nic_look(r, of);
+        break;
+    case NIC_GO:
+        nic_go(r, of);
+        break;
     default:
         nic_host(r, of);
     }
@@ -88,6 +97,9 @@ static bool go_on(struct nic_run *r)
 {
     for (;;) {
         uint64_t net = UINT64_MAX;
+        if (r->outgoing_count != 0 && (r->queue.count == 0 || r->queue.events[0].time > r->now)) {
+            nic_enter(r);
+        }
         bool any = net_next(r->net, &net);
         struct sim_event e;
         if (++r->out->events % SIM_PROGRESS == 0 && r->in->progress != NULL) {
@@ -104,7 +116,7 @@ static bool go_on(struct nic_run *r)
         } else {
             return true;
         }
-        if (r->memory_short || r->overflow) {
+        if (r->memory_short || r->overflow || r->crowded || r->misfit) {
             return false;
         }
     }
@@ -176,6 +188,25 @@ static void count_traffic(struct nic_run *r)
     }
 }
 
+/* Says why a run has not come to its end. */
+static enum sim_end refuse(const struct nic_run *r)
+{
+    if (r->misfit) {
+        return sim_fail(r->out,
+                        "a get or an atomic operation finds an entry with handlers, which take "
+                        "puts only");
+    }
+    if (r->crowded) {
+        return sim_fail(
+            r->out,
+            "a NIC has %" PRIu32 " messages of handlers that wait to leave, or %" PRIu32
+            " calls at an entry: what pinwheel sim loses, or has wait, is not known here; "
+            "--nic FILE.toml may have a larger egress_queue or hpu_queue",
+            r->m->egress_queue, r->m->hpu_queue);
+    }
+    return r->overflow ? sim_fail(r->out, "a time is beyond 2^63 - 1 ps") : sim_no_memory(r->out);
+}
+
 /* ---- the run ---- */
 
 static bool open_run(struct nic_run *r)
@@ -222,6 +253,9 @@ static void close_run(struct nic_run *r)
     }
     nic_counters_free(&r->counters);
     free(r->fired);
+    free(r->outgoing);
+    free(r->calls);
+    free(r->hpus);
     free(r->entries);
     free(r->packets);
     free(r->messages);
@@ -238,7 +272,8 @@ enum sim_end sim_nic_run(const struct sim_input *in, const struct nic_machine *m
                         .lookahead = 2 * c->cable + c->hop,
                         .byte = c->byte != 0 ? c->byte : m->byte,
                         .free_message = NIC_NONE,
-                        .free_packet = NIC_NONE};
+                        .free_packet = NIC_NONE,
+                        .free_call = NIC_NONE};
     *out = (struct sim_output){.ticks_per_ns = 1000};
     out->finish = calloc(in->goal->ranks, sizeof(*out->finish));
     bool open = open_run(&r) && out->finish != NULL;
@@ -249,7 +284,7 @@ enum sim_end sim_nic_run(const struct sim_input *in, const struct nic_machine *m
     if (!open) {
         how = sim_no_memory(out);
     } else if (!go_on(&r)) {
-        how = r.overflow ? sim_fail(out, "a time is beyond 2^63 - 1 ps") : sim_no_memory(out);
+        how = refuse(&r);
     } else {
         how = end(&r);
         count_traffic(&r);

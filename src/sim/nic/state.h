@@ -19,6 +19,9 @@ enum nic_event {
     NIC_ARRIVE, /* the last byte of a packet has come */
     NIC_READY,  /* it is matched */
     NIC_DONE,   /* all that the DMA engine does for a message is done */
+    NIC_TELL,   /* the end of a message at handlers may be told; `ref` has its flow */
+    NIC_LOOK,   /* an HPU looks for a call */
+    NIC_GO,     /* the call of an HPU goes on */
     NIC_HOST,   /* a rank's program goes on */
 };
 
@@ -59,6 +62,13 @@ struct nic_message {
     bool done;     /* all that is to be written is */
     bool replying; /* its reply is on its way out, or has left */
     bool replied;  /* it has left */
+    /* At handlers: */
+    bool heading;   /* its header handler was called, or there is none */
+    bool processed; /* and has ended */
+    bool completed; /* its completion handler has */
+    bool queued;    /* of a handler: it has a place of the egress queue */
+    uint32_t calls; /* that have not ended */
+    uint64_t told;  /* when its end may be told, at least 1; 0: its handlers have not ended */
 };
 
 struct nic_packet {
@@ -78,6 +88,11 @@ struct nic_entry {
     uint64_t size;
     uint32_t counts; /* the counter of what it has taken; NIC_NONE: it has none */
     bool once;
+    uint8_t handlers;         /* bits of header, payload, completion handler; 0: it has none */
+    uint32_t rank, node;      /* its append */
+    uint32_t first, last;     /* calls that wait for an HPU */
+    uint32_t waiting, turn;   /* how many; the next entry of the rank that has some */
+    int64_t credit, expected; /* ns */
 };
 
 /* A counter of a rank: what waits for it, by what it is to come to. */
@@ -87,6 +102,8 @@ struct nic_counter {
     struct sim_queue waiting; /* ref: a node; of a test, with NIC_TESTS */
 };
 
+enum { NIC_QUANTUM = 20000 }; /* ns: the credit of an entry for a round of calls */
+
 #define NIC_TESTS (UINT64_C(1) << 32)
 
 /* Counters by rank and number. A zeroed struct has none. */
@@ -94,6 +111,22 @@ struct nic_counters {
     struct nic_counter *at;
     uint32_t *slots; /* index + 1; 0: free */
     size_t count, room, slot_room;
+};
+
+/* A call of a handler. */
+struct nic_call {
+    uint32_t message, entry;
+    uint32_t next;   /* of those of its entry that wait, of free ones */
+    uint32_t step;   /* the part of its append that is next */
+    uint64_t bytes;  /* of its packet */
+    uint64_t began;  /* when an HPU took it */
+    int64_t charged; /* ns of its entry's credit */
+    uint8_t handler; /* enum goal_type */
+};
+
+struct nic_hpu {
+    uint32_t rank, call; /* call: that it runs; NIC_NONE */
+    bool due;            /* it is about to look */
 };
 
 /* A triggered operation whose counter has come to its threshold. */
@@ -113,6 +146,10 @@ struct nic_rank {
     uint32_t tests;   /* that have begun and not ended */
     uint32_t leaving; /* the message of which a part has left; NIC_NONE */
     bool waits, looked;
+    uint32_t hpus;                  /* the first of its HPUs; NIC_NONE: it has used none */
+    uint32_t turn_first, turn_last; /* entries with calls that wait */
+    uint32_t queued;                /* messages of handlers of which nothing has left */
+    uint64_t written;               /* when all that handlers have written is in host memory */
     /* Messages that are to leave, in their order; `early` has those that are ready before one that
      * was handed over before them. */
     struct nic_list departures, events;
@@ -136,12 +173,20 @@ struct nic_run {
     struct nic_packet *packets;
     size_t packet_count, packet_room;
     uint32_t free_packet;
+    uint32_t *outgoing; /* packets that left now, and are not in the network yet */
+    size_t outgoing_count, outgoing_room;
     struct nic_flows flows[NIC_CLASSES];
     struct nic_entry *entries;
     size_t entry_count, entry_room;
     struct nic_counters counters;
     struct nic_fired *fired;
     size_t fired_first, fired_count, fired_room;
+    struct nic_call *calls;
+    size_t call_count, call_room;
+    uint32_t free_call;
+    struct nic_hpu *hpus;
+    size_t hpu_count, hpu_room;
+    bool crowded, misfit; /* a queue is full; a get or atomic at handlers */
     struct match_pool pool;
     struct sim_queue queue;
     uint64_t serial, sent;
@@ -161,6 +206,9 @@ uint32_t nic_new(struct nic_run *r, const struct nic_message *m);
 void nic_depart(struct nic_run *r, uint32_t message, uint64_t ready);
 void nic_leave(struct nic_run *r, uint32_t rank);
 void nic_arrive(struct nic_run *r, uint32_t packet);
+/* nic_enter() puts what has left now into the network, in the order of ranks: ports of different
+ * ranks know nothing of each other. */
+void nic_enter(struct nic_run *r);
 void nic_free(struct nic_run *r, uint32_t message);
 extern const struct net_hooks nic_hooks;
 
@@ -171,6 +219,24 @@ extern const struct net_hooks nic_hooks;
 void nic_ready(struct nic_run *r, uint32_t packet);
 void nic_done(struct nic_run *r, uint32_t message);
 void nic_replied(struct nic_run *r, uint32_t message);
+
+/* nic_transfer() takes the DMA engine and host memory, and returns when it is written. nic_go_on()
+ * goes on with a message at handlers, and all of its flow; nic_tell() with a flow of which such a
+ * message may end. */
+uint64_t nic_transfer(struct nic_run *r, uint32_t rank, uint64_t bytes);
+void nic_go_on(struct nic_run *r, uint32_t message);
+void nic_tell(struct nic_run *r, uint32_t flow);
+
+/* ---- handlers (hpus.c) ---- */
+
+/* nic_handle_header() begins with a message at handlers; true: its payload may be handled.
+ * nic_handle_packet() has a packet handled. nic_handle_end() is called when all of it has come;
+ * true: its handlers have ended, and m->told is set. nic_look() and nic_go() are what HPUs do. */
+bool nic_handle_header(struct nic_run *r, uint32_t message);
+void nic_handle_packet(struct nic_run *r, uint32_t message, uint64_t bytes);
+bool nic_handle_end(struct nic_run *r, uint32_t message);
+void nic_look(struct nic_run *r, uint32_t hpu);
+void nic_go(struct nic_run *r, uint32_t hpu);
 
 /* ---- Portals (portals.c, counters.c) ---- */
 

@@ -123,9 +123,10 @@ static void announce(struct nic_run *r, uint32_t packet, uint64_t time)
 }
 
 /* Puts a packet into the network; one to its sender goes as far as to the next switch. */
-static void enter(struct nic_run *r, uint32_t number, const struct nic_message *m)
+static void enter(struct nic_run *r, uint32_t number)
 {
     const struct nic_packet *p = &r->packets[number];
+    const struct nic_message *m = &r->messages[p->message];
     if (m->to == m->from) {
         announce(r, number, r->now + r->lookahead + charges_product(p->bytes - 1, r->byte));
         return;
@@ -141,6 +142,26 @@ static void enter(struct nic_run *r, uint32_t number, const struct nic_message *
         r->overflow = net_overflow(r->net);
         r->memory_short = !r->overflow;
     }
+}
+
+static int by_rank(const void *a, const void *b, void *run)
+{
+    const struct nic_run *r = run;
+    const struct nic_packet *x = &r->packets[*(const uint32_t *)a];
+    const struct nic_packet *y = &r->packets[*(const uint32_t *)b];
+    uint32_t from = r->messages[x->message].from, other = r->messages[y->message].from;
+    return from < other ? -1 : from > other; /* a port has one packet at a time that takes it */
+}
+
+void nic_enter(struct nic_run *r)
+{
+    if (r->outgoing_count > 1) {
+        qsort_r(r->outgoing, r->outgoing_count, sizeof(*r->outgoing), by_rank, r);
+    }
+    for (size_t i = 0; i < r->outgoing_count; i++) {
+        enter(r, r->outgoing[i]);
+    }
+    r->outgoing_count = 0;
 }
 
 /* Takes the message that leaves next out of those that are to leave. */
@@ -169,6 +190,7 @@ void nic_leave(struct nic_run *r, uint32_t rank)
     struct nic_message *m = &r->messages[i];
     if (m->left == 0) {
         take_out(r, k, i);
+        k->queued -= m->queued;
     }
     uint64_t n = m->bytes - m->left < NIC_PACKET ? m->bytes - m->left : NIC_PACKET;
     struct nic_packet *p = &r->packets[number];
@@ -182,7 +204,11 @@ void nic_leave(struct nic_run *r, uint32_t rank)
     bool last = p->last;
     k->leaving = last ? NIC_NONE : i;
     uint32_t answers = last ? m->answers : NIC_NONE;
-    enter(r, number, m);
+    if (ARRAY_ROOM(r->outgoing, r->outgoing_count, r->outgoing_room, 64)) {
+        r->outgoing[r->outgoing_count++] = number;
+    } else {
+        r->memory_short = true;
+    }
     start_egress(r, rank);
     if (answers != NIC_NONE) {
         nic_replied(r, answers);

@@ -25,6 +25,11 @@ int goal_machine_find(const char *name, struct nic_machine *m, char *error, size
                               .dma_byte = of.dma_byte,
                               .host_byte = of.host_byte,
                               .look = of.look,
+                              .hpus = of.hpus,
+                              .clock_mhz = (uint32_t)of.clock_mhz,
+                              .hpu_queue = of.hpu_queue,
+                              .egress_queue = of.egress_queue,
+                              .entry_messages = of.entry_messages,
                               .host = of.host,
                               .loggops = of.loggops != 0};
     return 0;

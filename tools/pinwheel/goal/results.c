@@ -4,9 +4,10 @@
 
 #include <inttypes.h>
 
+/* On simulated NICs what happens there and in the network; else operations and messages. */
 static uint64_t events_of(const struct goal_run *r)
 {
-    return r->out.operations + r->out.messages;
+    return r->nic.name != NULL ? r->out.events : r->out.operations + r->out.messages;
 }
 
 static const char *model_name(const struct goal_run *r)
@@ -74,6 +75,10 @@ static int print_json(struct goal_run *r)
     json_unsigned(&j, "operations", r->out.operations);
     json_unsigned(&j, "messages", r->out.messages);
     json_unsigned(&j, "events", events_of(r));
+    if (r->nic.name != NULL) {
+        json_unsigned(&j, "steps", r->out.steps);
+        json_unsigned(&j, "handler_calls", r->out.handler_calls);
+    }
     json_real(&j, "seconds", r->seconds);
     goal_json_time(&j, &r->out, "max_ns", s.most);
     json_unsigned(&j, "last_rank", s.last);

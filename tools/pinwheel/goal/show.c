@@ -240,6 +240,9 @@ static void json_node(struct json *j, struct goal *g, uint32_t rank, uint32_t no
     const struct goal_node *n = &r.nodes[node];
     struct goal_place place;
     json_open_object(j, NULL);
+    if (g->parts != 0) {
+        json_unsigned(j, "node", node); /* as lists name it: parts have numbers, too */
+    }
     json_string(j, "type", goal_kind_of(n->type)->word);
     json_unsigned(j, "size", n->size);
     unsigned has = goal_kind_of(n->type)->has;
