@@ -61,7 +61,7 @@ typedef struct ptl_header {
                         * PTL_ME_MANAGE_LOCAL it is the entry's own: behind all messages that
                         * matched before, each counted with its length as far as it fitted,
                         * whatever its handlers did with it. The offsets of PtlHandlerDMA... and
-                        * of packets do not count from it. */
+                        * of packets do not count from it. Of a frame: when it came, in ns. */
     ptl_hdr_data_t hdr_data;
     const void *user_hdr; /* of a put its first user_hdr_length bytes; of a swap its operand */
     /* shorter than the entry's user_hdr_length if the message is shorter than that */

@@ -148,6 +148,7 @@ static enum raw_way run_header(struct raw_context *c, struct raw_message *m,
     m->header = (ptl_header_t){.type = PTL_REQUEST_FRAME,
                                .length = f->length,
                                .match_bits = m->key.set,
+                               .offset = f->time,
                                .hdr_data = m->key.id[0],
                                .user_hdr = f->bytes,
                                .user_hdr_length = f->length};

@@ -8,12 +8,14 @@ frames.py make mixed FILE     of many kinds
 frames.py make messages FILE  frames of messages
 frames.py check messages FILE what handlers/count.c says of them
 frames.py serve|ask ...       datagrams and a connection beside the handlers, see live.sh
+frames.py sink|source|listen|connect ...  the same, see firewall.sh
 """
 import random
 import socket
 import struct
 import subprocess
 import sys
+import time
 
 A, B = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
 SIZES = [0, 1, 2, 15, 16, 56, 57, 1000, 1416, 1472, 8900, 8976]
@@ -250,6 +252,44 @@ def serve(ready):
                 tcp.sendall(data)
 
 
+def sink(port, ready):
+    """Takes datagrams until one says how many there were."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.setsockopt(socket.SOL_SOCKET, 33, 1 << 26)  # SO_RCVBUFFORCE
+        s.bind(("", port))
+        open(ready, "w", encoding="ascii").close()
+        seen = set()
+        while (number := struct.unpack("!I", s.recv(64))[0]) < 1 << 31:
+            seen.add(number)
+    print(f"{len(seen)} datagrams")
+
+
+def source(to, port, count):
+    """Numbered datagrams, to port 9 with one more that says that these were all."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.connect((to, port))
+        for number in range(count):
+            s.send(struct.pack("!I", number))
+            if number % 200 == 0:
+                time.sleep(0.005)  # so that there is traffic while rules are swapped
+        if port == 9:
+            s.send(struct.pack("!I", 1 << 31))
+
+
+def listen(port, ready):
+    with socket.create_server(("", port)) as server:
+        open(ready, "w", encoding="ascii").close()
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(connection.recv(100))
+
+
+def connect(to, port, patience):
+    with socket.create_connection((to, port), patience) as s:
+        s.sendall(b"hello")
+        assert s.recv(100) == b"hello"
+
+
 def main():
     what, which = (sys.argv + [""])[1:3]
     if what == "make":
@@ -269,10 +309,22 @@ def main():
         echoes(which, int(sys.argv[3]), int(sys.argv[4]))
     elif what == "ask-one":
         ask_one(which)
+    elif what == "sink":
+        sink(int(which), sys.argv[3])
+    elif what == "source":
+        source(which, int(sys.argv[3]), int(sys.argv[4]))
+    elif what == "listen":
+        listen(int(which), sys.argv[3])
+    elif what == "connect":
+        try:
+            connect(which, int(sys.argv[3]), float((sys.argv + ["60"])[4]))
+        except OSError as error:
+            sys.exit(f"frames.py: connect {which} {sys.argv[3]}: {error}")
     elif what == "queues":
         print(queues())
     else:
         serve(which)
 
 
-main()
+if __name__ == "__main__":
+    main()

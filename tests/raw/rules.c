@@ -130,6 +130,9 @@ static void each_error(void **state)
         {"set a { all", "missing at the end of the text"},
         {"set a { all } \x01", "character 0x01"},
         {"set aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa { all }", "more than 31 letters"},
+        {"set a pass context b { all }", "set a has a context"},
+        {"set a drop {\n udp\n end udp.length = 9\n}", "set a passes or drops frames"},
+        {"set a {\n ip.header = 16\n}", "ip.header 16 is above 15"},
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         const char *text = wrong[i].text;
@@ -193,6 +196,7 @@ static void printed(void **state)
             again.set[s].line = rules.set[s].line;
             struct raw_set *a = &again.set[s], *b = &rules.set[s];
             assert_memory_equal(a->name, b->name, RAW_NAME);
+            assert_int_equal(a->action, b->action);
             assert_int_equal(a->count, b->count);
             assert_int_equal(a->ends, b->ends);
             for (unsigned c = 0; c < a->count; c++) {
@@ -210,8 +214,8 @@ static void printed(void **state)
 static void agree(void **state)
 {
     struct raw_dice d = {.key = 1};
-    struct raw_proof p = {0};
-    struct raw_code_maps maps = {.counters = -1, .contexts = 1};
+    struct raw_proof p = {.counts = true};
+    struct raw_code_maps maps = {.contexts = 1};
     for (int table = 0; table < 400; table++) {
         struct raw_code code;
         raw_random_table(&d, &rules, 8);
@@ -292,11 +296,34 @@ static void interpreter_is_strict(void **state)
     raw_code_free(&code);
 }
 
+/* Sets that pass and drop are carried out where the rules are executed, and count bytes. */
+static void actions(void **state)
+{
+    uint8_t frame[60] = {0};
+    static struct raw_counter counters[RAW_COUNTERS];
+    static const uint16_t counter[] = {7, RAW_COUNTERS - 1, 0};
+    static const int wanted[] = {XDP_PASS, XDP_DROP, XDP_REDIRECT};
+    struct raw_code code;
+    struct raw_code_maps maps = {.sockets = 5, .counters = 6, .contexts = 1, .counter = counter};
+    parse("set a pass { eth.type = 1 }\nset b drop { eth.type = 2 }\nset c { eth.type = 3 }");
+    assert_int_equal(raw_code_make(&code, &rules, &maps), 0);
+    for (int i = 0; i < 3; i++) {
+        frame[13] = (uint8_t)(i + 1);
+        struct raw_interpreted run = {
+            .frame = frame, .length = 20 + (size_t)i, .sockets = 1, .counters = counters};
+        assert_int_equal(raw_interpret(&code, &run), 0);
+        assert_int_equal(run.action, wanted[i]);
+        assert_int_equal(run.verdict, i == 2 ? raw_verdict(2, true) : RAW_NONE);
+        assert_true(counters[counter[i]].frames == 1 && counters[counter[i]].bytes == 20u + i);
+    }
+    raw_code_free(&code);
+}
+
 /* Sockets by queue and context, counters, and what happens where one is missing. */
 static void where_frames_go(void **state)
 {
     uint8_t frame[60] = {0};
-    uint64_t counters[RAW_SETS] = {0};
+    static struct raw_counter counters[RAW_COUNTERS];
     uint8_t contexts[] = {2, 0};
     struct raw_code code;
     struct raw_code_maps maps = {.sockets = 5, .counters = 6, .contexts = 3, .context = contexts};
@@ -312,7 +339,7 @@ static void where_frames_go(void **state)
     frame[13] = 1;
     assert_int_equal(raw_interpret(&code, &run), 0);
     assert_true(run.action == XDP_PASS && run.socket == 14 && run.verdict == 1);
-    assert_true(counters[0] == 1 && counters[1] == 1);
+    assert_true(counters[0].frames == 1 && counters[1].frames == 1);
     run.no_meta = true; /* nobody could tell the set: the kernel keeps the frame */
     assert_int_equal(raw_interpret(&code, &run), 0);
     assert_true(run.action == XDP_PASS && run.verdict == RAW_NONE);
@@ -331,6 +358,7 @@ int main(void)
         cmocka_unit_test(agree),
         cmocka_unit_test(wrong_code_is_found),
         cmocka_unit_test(interpreter_is_strict),
+        cmocka_unit_test(actions),
         cmocka_unit_test(where_frames_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

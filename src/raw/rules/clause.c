@@ -206,7 +206,8 @@ static int read_values(struct raw_reading *r, const struct raw_field *f, struct 
                        unsigned shift)
 {
     struct raw_lexer *l = &r->lexer;
-    uint32_t most = UINT32_MAX >> shift, mask = most, start, end;
+    uint32_t most = f != NULL && f->bits != 0 ? f->bits : UINT32_MAX >> shift;
+    uint32_t mask = most, start, end;
     int rc = raw_lexer_take(l, "&");
     if (rc < 0 || (rc == 1 && read_number(r, f, most, &mask) != 0)) {
         return -1;

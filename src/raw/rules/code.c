@@ -2,7 +2,8 @@
 /*
  * The compiler from rules to eBPF; see code.h.
  *
- *      r6 context   r7 first byte   r8 behind the last   r9 verdict, context   r1, r2, r3 scratch
+ *      r6 context   r7 first byte   r8 behind the last   r1, r2, r3 scratch
+ *      r9 from its low end: 32 bits verdict, 16 bits context, 16 bits counter
  *
  * The verifier lets a program read a byte only behind a comparison of its address with r8. `seen`
  * is how many bytes the way that leads to an instruction has proved to be there, so that a set
@@ -33,7 +34,8 @@ struct label {
 struct maker {
     struct raw_code *code;
     int error;
-    struct label miss, hit, pass; /* the next set, the end with a verdict, XDP_PASS */
+    /* the next set; the ends by action, where what matched is counted; XDP_PASS */
+    struct label miss, hit[3], pass;
 };
 
 static void emit(struct maker *m, struct bpf_insn insn)
@@ -155,20 +157,32 @@ static void clauses(struct maker *m, const struct raw_clause *clause, unsigned c
     }
 }
 
-/* Counts the frame for its set; the lower half of r9 is the verdict, the upper the context. */
-static void count_set(struct maker *m, int map)
+/* Counts the frame and its bytes for its set. */
+static void count_set(struct maker *m, const struct raw_code_maps *maps)
 {
-    emit(m, op(BPF_ALU | BPF_MOV | BPF_X, R1, R9, 0, 0));
-    emit(m, op(BPF_ALU | BPF_RSH | BPF_K, R1, 0, 0, 1));
+    if (maps->counters < 0) {
+        return;
+    }
+    emit(m, op(BPF_ALU64 | BPF_MOV | BPF_X, R1, R9, 0, 0));
+    emit(m, op(BPF_ALU64 | BPF_RSH | BPF_K, R1, 0, 0, 48));
     emit(m, op(BPF_STX | BPF_MEM | BPF_W, R10, R1, -4, 0));
-    emit(m, op(BPF_LD | BPF_DW | BPF_IMM, R1, BPF_PSEUDO_MAP_FD, 0, map));
+    /* r7 and r8 are not needed any more */
+    if (maps->tc) {
+        emit(m, op(BPF_LDX | BPF_MEM | BPF_W, R7, R6, SKB_LENGTH, 0));
+    } else {
+        emit(m, op(BPF_ALU64 | BPF_MOV | BPF_X, R1, R6, 0, 0));
+        emit(m, op(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_xdp_get_buff_len));
+        emit(m, op(BPF_ALU64 | BPF_MOV | BPF_X, R7, R0, 0, 0));
+    }
+    emit(m, op(BPF_LD | BPF_DW | BPF_IMM, R1, BPF_PSEUDO_MAP_FD, 0, maps->counters));
     emit(m, op(0, 0, 0, 0, 0));
     emit(m, op(BPF_ALU64 | BPF_MOV | BPF_X, R2, R10, 0, 0));
     emit(m, op(BPF_ALU64 | BPF_ADD | BPF_K, R2, 0, 0, -4));
     emit(m, op(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem));
-    emit(m, op(BPF_JMP | BPF_JEQ | BPF_K, R0, 0, 2, 0));
+    emit(m, op(BPF_JMP | BPF_JEQ | BPF_K, R0, 0, 3, 0));
     emit(m, op(BPF_ALU64 | BPF_MOV | BPF_K, R1, 0, 0, 1));
     emit(m, op(BPF_STX | BPF_ATOMIC | BPF_DW, R0, R1, 0, BPF_ADD));
+    emit(m, op(BPF_STX | BPF_ATOMIC | BPF_DW, R0, R7, 8, BPF_ADD));
 }
 
 /* The verdict goes before the frame. A driver that has no place for it lets the frame pass. */
@@ -186,12 +200,13 @@ static void store_verdict(struct maker *m)
     emit(m, op(BPF_STX | BPF_MEM | BPF_W, R1, R9, 0, 0));
 }
 
-/* The socket's index is queue * contexts + context, which is the upper half of r9. */
+/* The socket's index is queue * contexts + context. */
 static void redirect(struct maker *m, const struct raw_code_maps *maps)
 {
     emit(m, op(BPF_LDX | BPF_MEM | BPF_W, R2, R6, CTX_QUEUE, 0));
     emit(m, op(BPF_ALU64 | BPF_MUL | BPF_K, R2, 0, 0, (int32_t)maps->contexts));
     emit(m, op(BPF_ALU64 | BPF_RSH | BPF_K, R9, 0, 0, 32));
+    emit(m, op(BPF_ALU64 | BPF_AND | BPF_K, R9, 0, 0, 0xffff));
     emit(m, op(BPF_ALU64 | BPF_ADD | BPF_X, R2, R9, 0, 0));
     emit(m, op(BPF_LD | BPF_DW | BPF_IMM, R1, BPF_PSEUDO_MAP_FD, 0, maps->sockets));
     emit(m, op(0, 0, 0, 0, 0));
@@ -200,10 +215,11 @@ static void redirect(struct maker *m, const struct raw_code_maps *maps)
     emit(m, op(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
 }
 
-/* Sets r9 to the verdict in its lower half and the context in its upper. */
-static void set_verdict(struct maker *m, unsigned set, bool ends, unsigned context)
+static void set_verdict(struct maker *m, unsigned set, bool ends, const struct raw_code_maps *maps)
 {
-    uint64_t value = (uint64_t)context << 32 | (uint32_t)raw_verdict(set, ends);
+    uint64_t context = maps->context != NULL ? maps->context[set] : 0;
+    uint64_t counter = maps->counter != NULL ? maps->counter[set] : set;
+    uint64_t value = counter << 48 | context << 32 | (uint32_t)raw_verdict(set, ends);
     emit(m, op(BPF_LD | BPF_DW | BPF_IMM, R9, 0, 0, (int32_t)(uint32_t)value));
     emit(m, op(0, 0, 0, 0, (int32_t)(uint32_t)(value >> 32)));
 }
@@ -212,18 +228,18 @@ static void one_set(struct maker *m, const struct raw_rules *rules, unsigned s,
                     const struct raw_code_maps *maps)
 {
     const struct raw_set *set = &rules->set[s];
-    unsigned seen = 0, context = maps->context != NULL ? maps->context[s] : 0;
-    struct label open = {0};
+    unsigned seen = 0;
+    struct label open = {0}, *hit = &m->hit[set->action];
     clauses(m, set->clause, set->count, &seen, &m->miss);
     if (set->ends > 0) {
         clauses(m, set->end, set->ends, &seen, &open);
     }
-    set_verdict(m, s, true, context);
-    jump(m, op(BPF_JMP | BPF_JA, 0, 0, 0, 0), &m->hit);
+    set_verdict(m, s, true, maps);
+    jump(m, op(BPF_JMP | BPF_JA, 0, 0, 0, 0), hit);
     if (open.count > 0) {
         here(m, &open);
-        set_verdict(m, s, false, context);
-        jump(m, op(BPF_JMP | BPF_JA, 0, 0, 0, 0), &m->hit);
+        set_verdict(m, s, false, maps);
+        jump(m, op(BPF_JMP | BPF_JA, 0, 0, 0, 0), hit);
     }
     free(open.from);
     here(m, &m->miss);
@@ -247,6 +263,40 @@ static void begin(struct maker *m, bool tc)
     emit(m, op(BPF_LDX | BPF_MEM | BPF_W, R8, R6, tc ? SKB_END : CTX_END, 0));
 }
 
+static void leave(struct maker *m, int32_t how)
+{
+    emit(m, op(BPF_ALU64 | BPF_MOV | BPF_K, R0, 0, 0, how));
+    emit(m, op(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
+}
+
+/* The ends of the program, those that are reached. */
+static void ends(struct maker *m, const struct raw_code_maps *maps)
+{
+    int32_t pass = maps->tc ? INGRESS_NEXT : XDP_PASS, drop = maps->tc ? INGRESS_DROP : XDP_DROP;
+    if (m->hit[RAW_TO_KERNEL].count > 0) {
+        here(m, &m->hit[RAW_TO_KERNEL]);
+        count_set(m, maps);
+        leave(m, pass);
+    }
+    if (m->hit[RAW_DISCARD].count > 0) {
+        here(m, &m->hit[RAW_DISCARD]);
+        count_set(m, maps);
+        leave(m, drop);
+    }
+    if (m->hit[RAW_HANDLERS].count > 0) {
+        here(m, &m->hit[RAW_HANDLERS]);
+        count_set(m, maps);
+        if (maps->tc) {
+            leave(m, drop);
+        } else {
+            store_verdict(m);
+            redirect(m, maps);
+        }
+    }
+    here(m, &m->pass);
+    leave(m, pass);
+}
+
 int raw_code_make(struct raw_code *code, const struct raw_rules *rules,
                   const struct raw_code_maps *maps)
 {
@@ -257,24 +307,11 @@ int raw_code_make(struct raw_code *code, const struct raw_rules *rules,
         one_set(&m, rules, s, maps);
     }
     jump(&m, op(BPF_JMP | BPF_JA, 0, 0, 0, 0), &m.pass);
-    here(&m, &m.hit);
-    if (maps->counters >= 0 && rules->count > 0) {
-        count_set(&m, maps->counters);
-    }
-    if (rules->count == 0) {
-        /* nothing comes here, and the kernel refuses what cannot be reached */
-    } else if (maps->tc) {
-        emit(&m, op(BPF_ALU64 | BPF_MOV | BPF_K, R0, 0, 0, INGRESS_DROP));
-        emit(&m, op(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
-    } else {
-        store_verdict(&m);
-        redirect(&m, maps);
-    }
-    here(&m, &m.pass);
-    emit(&m, op(BPF_ALU64 | BPF_MOV | BPF_K, R0, 0, 0, maps->tc ? INGRESS_NEXT : XDP_PASS));
-    emit(&m, op(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
+    ends(&m, maps);
     free(m.miss.from);
-    free(m.hit.from);
+    for (int action = 0; action < 3; action++) {
+        free(m.hit[action].from);
+    }
     free(m.pass.from);
     if (m.error != 0) {
         raw_code_free(code);

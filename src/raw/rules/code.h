@@ -6,13 +6,15 @@
  *      frame ──► sets in order, the first that matches
  *                   │ none: XDP_PASS, the frame goes on to the kernel untouched
  *                   ▼
- *                counter of the set + 1
+ *                counter of the set: one frame more, and its bytes
+ *                   │ the set passes or drops: XDP_PASS, XDP_DROP
+ *                   ▼
  *                verdict, 4 bytes, before the frame (XDP metadata)
  *                redirect to the socket of the frame's queue and the set's context;
  *                   if there is none: XDP_PASS
  *
  * For packet sockets the same becomes a program at the ingress of an interface (tcx), which drops
- * what matches.
+ * what matches, unless its set passes.
  *
  * Sockets are entries of an XSKMAP: queue * contexts + context.
  */
@@ -25,11 +27,12 @@
 
 /* What the program refers to. */
 struct raw_code_maps {
-    int sockets;       /* descriptor of the XSKMAP */
-    int counters;      /* descriptor of an array of 64-bit counters by set; -1: none is counted */
-    unsigned contexts; /* sockets of a queue: 1 or more */
-    const uint8_t *context; /* the context of each set, by index; NULL: 0 for all */
-    bool tc;                /* a program of the ingress; `sockets` and `context` are not used */
+    int sockets;  /* descriptor of the XSKMAP */
+    int counters; /* descriptor of an array of struct raw_counter; -1: nothing is counted */
+    const uint16_t *counter; /* the counter of each set; NULL: that of the set's index */
+    unsigned contexts;       /* sockets of a queue: 1 or more */
+    const uint8_t *context;  /* the context of each set, by index; NULL: 0 for all */
+    bool tc;                 /* a program of the ingress; `sockets` and `context` are not used */
 };
 
 struct raw_code {

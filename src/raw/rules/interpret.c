@@ -91,10 +91,11 @@ static bool store(struct machine *m, unsigned size, struct value to, int16_t off
 static bool add_atomic(struct machine *m, const struct bpf_insn *i)
 {
     struct value to = m->r[i->dst_reg], what = m->r[i->src_reg];
-    if (to.kind != COUNTER || what.kind != NUMBER || i->imm != BPF_ADD || i->off != 0) {
+    if (to.kind != COUNTER || what.kind != NUMBER || i->imm != BPF_ADD ||
+        (i->off != 0 && i->off != offsetof(struct raw_counter, bytes))) {
         return false;
     }
-    m->run->counters[to.n] += what.n;
+    *(i->off == 0 ? &m->run->counters[to.n].frames : &m->run->counters[to.n].bytes) += what.n;
     return true;
 }
 
@@ -210,7 +211,7 @@ static bool lookup(struct machine *m)
     if (m->r[1].kind != MAP || m->r[2].kind != STACK || !load(m, 4, m->r[2], 0, &key)) {
         return false;
     }
-    bool found = m->run->counters != NULL && key.n < RAW_SETS;
+    bool found = m->run->counters != NULL && key.n < RAW_COUNTERS;
     m->r[0] = found ? (struct value){COUNTER, key.n} : number(0);
     return true;
 }
@@ -242,12 +243,19 @@ static bool redirect(struct machine *m)
     return true;
 }
 
+static bool get_length(struct machine *m)
+{
+    m->r[0] = number(m->run->length);
+    return m->r[1].kind == CONTEXT;
+}
+
 static bool call(struct machine *m, int32_t function)
 {
-    bool done = function == BPF_FUNC_map_lookup_elem   ? lookup(m)
-                : function == BPF_FUNC_xdp_adjust_meta ? adjust_meta(m)
-                : function == BPF_FUNC_redirect_map    ? redirect(m)
-                                                       : false;
+    bool done = function == BPF_FUNC_map_lookup_elem    ? lookup(m)
+                : function == BPF_FUNC_xdp_adjust_meta  ? adjust_meta(m)
+                : function == BPF_FUNC_redirect_map     ? redirect(m)
+                : function == BPF_FUNC_xdp_get_buff_len ? get_length(m)
+                                                        : false;
     for (int r = 1; r <= 5; r++) {
         m->r[r].kind = NOTHING;
     }

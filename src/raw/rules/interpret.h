@@ -17,11 +17,11 @@ struct raw_interpreted {
     const uint8_t *frame;
     size_t length;
     uint32_t queue;
-    bool no_meta;       /* the driver has no place for metadata */
-    uint64_t sockets;   /* bit i: the XSKMAP has a socket at i */
-    uint64_t *counters; /* RAW_SETS of them; NULL: the map has none */
+    bool no_meta;                 /* the driver has no place for metadata */
+    uint64_t sockets;             /* bit i: the XSKMAP has a socket at i */
+    struct raw_counter *counters; /* RAW_COUNTERS of them; NULL: the map has none */
     /* results */
-    int action;      /* XDP_PASS, XDP_REDIRECT */
+    int action;      /* XDP_PASS, XDP_DROP, XDP_REDIRECT */
     int verdict;     /* RAW_NONE unless it was stored */
     uint32_t socket; /* index in the XSKMAP that the program asked for */
     size_t steps;    /* instructions that were run */

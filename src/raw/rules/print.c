@@ -34,6 +34,11 @@ static void put_clauses(struct out *o, const char *word, const struct raw_clause
     }
 }
 
+static const char *raw_action_name(enum raw_action action)
+{
+    return action == RAW_TO_KERNEL ? " pass" : action == RAW_DISCARD ? " drop" : "";
+}
+
 size_t raw_rules_print(const struct raw_rules *rules, char *text, size_t size)
 {
     struct out o = {text, size, 0};
@@ -43,7 +48,7 @@ size_t raw_rules_print(const struct raw_rules *rules, char *text, size_t size)
         if (set->context[0] != '\0') {
             put(&o, " context %s", set->context);
         }
-        put(&o, " {\n");
+        put(&o, "%s {\n", raw_action_name(set->action));
         put_clauses(&o, "", set->clause, set->count);
         put_clauses(&o, "end ", set->end, set->ends);
         for (unsigned i = 0; i < set->ids; i++) {

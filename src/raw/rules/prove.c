@@ -59,7 +59,11 @@ void raw_random_table(struct raw_dice *d, struct raw_rules *rules, unsigned sets
         *set = (struct raw_set){.line = s + 1};
         snprintf(set->name, sizeof(set->name), "set%u", s);
         set->count = random_clauses(d, set->clause, 4);
-        set->ends = raw_dice_below(d, 2) == 0 ? 0 : random_clauses(d, set->end, 3);
+        uint32_t action = raw_dice_below(d, 8);
+        set->action = action == 0 ? RAW_TO_KERNEL : action == 1 ? RAW_DISCARD : RAW_HANDLERS;
+        if (set->action == RAW_HANDLERS) {
+            set->ends = raw_dice_below(d, 2) == 0 ? 0 : random_clauses(d, set->end, 3);
+        }
     }
 }
 
@@ -154,31 +158,59 @@ static int differs(struct raw_proof *p, const char *who, int says, int reference
     return 1;
 }
 
+/* Whether the counters of the interpreter are those of one frame of the reference's set, or of
+ * none. They are zeros again afterwards. */
+static bool counted(struct raw_counter *counters, int reference, size_t length)
+{
+    struct raw_counter one = {1, length};
+    bool right = true;
+    if (reference != RAW_NONE) {
+        right = memcmp(&counters[reference >> 1], &one, sizeof(one)) == 0;
+        counters[reference >> 1] = (struct raw_counter){0};
+    }
+    for (unsigned s = 0; s < RAW_SETS; s++) {
+        right = right && counters[s].frames == 0 && counters[s].bytes == 0;
+    }
+    return right;
+}
+
 int raw_prove_frame(struct raw_proof *p, const struct raw_rules *rules, const struct raw_code *code,
                     const uint8_t *frame, size_t length)
 {
-    int reference = raw_match(rules, frame, length), verdict;
-    struct raw_interpreted run = {.frame = frame, .length = length, .sockets = 1};
+    static _Thread_local struct raw_counter counters[RAW_COUNTERS];
+    int reference = raw_match(rules, frame, length), verdict, in_kernel;
+    enum raw_action wanted = raw_action(rules, reference);
+    int mark = wanted == RAW_HANDLERS ? reference : RAW_NONE; /* what is written before the frame */
+    struct raw_interpreted run = {
+        .frame = frame, .length = length, .sockets = 1, .counters = p->counts ? counters : NULL};
     if (raw_interpret(code, &run) != 0) {
         snprintf(p->difference, sizeof(p->difference),
                  "instruction %zu of %zu may not be run, for a frame of %zu bytes", run.broken,
                  code->count, length);
         return 1;
     }
-    if (run.verdict != reference) {
-        return differs(p, "the interpreter", run.verdict, reference, frame, length);
+    if (run.verdict != mark) {
+        return differs(p, "the interpreter", run.verdict, mark, frame, length);
     }
-    int action =
-        reference == RAW_NONE || run.socket >= 64 || run.socket != 0 ? XDP_PASS : XDP_REDIRECT;
+    int action = wanted == RAW_DISCARD                        ? XDP_DROP
+                 : wanted == RAW_TO_KERNEL || run.socket != 0 ? XDP_PASS
+                                                              : XDP_REDIRECT;
     if (run.action != action) {
         return differs(p, "the action", run.action, action, frame, length);
     }
-    int rc = p->kernel != NULL ? p->kernel(p->context, frame, length, &verdict) : 1;
+    if (p->counts && !counted(counters, reference, length)) {
+        return differs(p, "the set counted", RAW_NONE, reference, frame, length);
+    }
+    int rc = p->kernel != NULL ? p->kernel(p->context, frame, length, &in_kernel, &verdict) : 1;
     if (rc < 0) {
         return rc;
     }
-    if (rc == 0 && verdict != reference) {
-        return differs(p, "the kernel", verdict, reference, frame, length);
+    if (rc == 0 && verdict != mark) {
+        return differs(p, "the kernel", verdict, mark, frame, length);
+    }
+    action = wanted == RAW_DISCARD ? XDP_DROP : XDP_PASS;
+    if (rc == 0 && in_kernel != action) {
+        return differs(p, "the kernel's action", in_kernel, action, frame, length);
     }
     p->in_kernel += rc == 0;
     p->frames++;

@@ -25,10 +25,11 @@ size_t raw_random_frame(struct raw_dice *d, const struct raw_rules *rules, uint8
                         size_t most);
 
 struct raw_proof {
-    /* kernel() runs the program on a frame and stores the verdict; 1: it cannot run this frame;
-     * negative errno. NULL: the kernel is not asked. */
-    int (*kernel)(void *context, const uint8_t *frame, size_t length, int *verdict);
+    /* kernel() runs the program on a frame, with no sockets to redirect to, and stores its action
+     * and verdict; 1: it cannot run this frame; negative errno. NULL: the kernel is not asked. */
+    int (*kernel)(void *context, const uint8_t *frame, size_t length, int *action, int *verdict);
     void *context;
+    bool counts;                                /* the program counts, by the sets' indices */
     uint64_t frames, matched, ended, in_kernel; /* what was tried so far */
     char difference[RAW_ERROR];                 /* of the first frame that differs */
 };

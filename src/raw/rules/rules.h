@@ -11,6 +11,9 @@
  *
  *      rule:  start <= (word & mask) <= end        word: 4 bytes of the frame at an offset
  *
+ * What a set does with its frames is its action: handlers of a context have them, or, decided where
+ * the rules are executed, the kernel has them (pass), or nobody (drop).
+ *
  * A table comes from text (text.c), whose names of protocols and fields become rules. It has three
  * executions that must agree: raw_match(), the reference; the instructions of code.h in the kernel;
  * and these in the interpreter (interpret.h).
@@ -30,13 +33,14 @@
 #include <stdint.h>
 
 enum {
-    RAW_SETS = 64,    /* sets of a table */
-    RAW_CLAUSES = 24, /* clauses of a set, that many to match and that many to end */
-    RAW_RULES = 8,    /* rules of a clause */
-    RAW_IDS = 8,      /* words of a message's id */
-    RAW_REACH = 256,  /* a rule looks at the first so many bytes of a frame */
-    RAW_NAME = 32,    /* bytes of a name with its NUL */
-    RAW_ERROR = 256,  /* bytes of an error with its NUL */
+    RAW_SETS = 64,      /* sets of a table */
+    RAW_CLAUSES = 24,   /* clauses of a set, that many to match and that many to end */
+    RAW_RULES = 8,      /* rules of a clause */
+    RAW_IDS = 8,        /* words of a message's id */
+    RAW_COUNTERS = 512, /* counters of sets (code.h) */
+    RAW_REACH = 256,    /* a rule looks at the first so many bytes of a frame */
+    RAW_NAME = 32,      /* bytes of a name with its NUL */
+    RAW_ERROR = 256,    /* bytes of an error with its NUL */
     RAW_FRAME_LEAST = 14,
     RAW_FRAME_MOST = 9018
 };
@@ -58,8 +62,11 @@ struct raw_word {
     uint32_t mask;
 };
 
+enum raw_action { RAW_HANDLERS, RAW_TO_KERNEL, RAW_DISCARD };
+
 struct raw_set {
     char name[RAW_NAME];
+    enum raw_action action; /* only sets for handlers have ends, ids and a context */
     char context[RAW_NAME]; /* execution context that has its frames; "" is the only one there is */
     unsigned priority;      /* lower goes first */
     unsigned line;          /* of the text */
@@ -81,6 +88,11 @@ static inline int raw_verdict(unsigned set, bool ends)
     return (int)(set << 1 | ends);
 }
 
+/* The frames and bytes that a set has matched. */
+struct raw_counter {
+    uint64_t frames, bytes;
+};
+
 /* raw_rule_bytes() returns how many bytes behind its offset a frame must have for a word of this
  * mask: up to the last that the mask selects. */
 unsigned raw_mask_bytes(uint32_t mask, bool little);
@@ -89,6 +101,12 @@ unsigned raw_mask_bytes(uint32_t mask, bool little);
  * raw_match_sets() the same of sets without a table around them. */
 int raw_match(const struct raw_rules *rules, const uint8_t *frame, size_t length);
 int raw_match_sets(const struct raw_set *sets, unsigned count, const uint8_t *frame, size_t length);
+
+/* raw_action() returns what the set of a verdict does with its frames; RAW_NONE: RAW_TO_KERNEL. */
+static inline enum raw_action raw_action(const struct raw_rules *rules, int verdict)
+{
+    return verdict == RAW_NONE ? RAW_TO_KERNEL : rules->set[(unsigned)verdict >> 1].action;
+}
 
 /* raw_word_of() returns the selected bits of a word of the frame; bytes beyond its end are 0. */
 uint32_t raw_word_of(const struct raw_word *word, const uint8_t *frame, size_t length);

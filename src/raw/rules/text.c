@@ -7,6 +7,7 @@
  *          icmp.type = echo
  *          ip.dst = 10.0.0.0/8
  *      }
+ *      set others drop { tcp; tcp.flags & 0x12 = 2 }
  *      set slmp {
  *          vlan 5
  *          slmp
@@ -118,7 +119,8 @@ static int read_message(struct raw_reading *r)
         }
         for (unsigned at = 0; rc == 0 && at < f->bytes; at += 4) {
             unsigned left = f->bytes - at < 4 ? f->bytes - at : 4;
-            if (add_word(r, f->offset + r->tags + at, UINT32_MAX << (32 - 8 * left)) != 0) {
+            uint32_t bits = f->bits != 0 ? f->bits : UINT32_MAX;
+            if (add_word(r, f->offset + r->tags + at, bits << (32 - 8 * left)) != 0) {
                 return -1;
             }
         }
@@ -175,6 +177,7 @@ static int read_head(struct raw_reading *r, const struct raw_rules *rules)
     }
     for (;;) {
         uint32_t priority;
+        bool pass = raw_lexer_is(l, "pass");
         if (raw_lexer_is(l, "priority")) {
             if (raw_lexer_next(l) != 0 ||
                 raw_lexer_number(l, "a priority", 65535, &priority) != 0) {
@@ -185,12 +188,23 @@ static int read_head(struct raw_reading *r, const struct raw_rules *rules)
             if (raw_lexer_next(l) != 0 || raw_lexer_name(l, "the name of a context", s->context)) {
                 return -1;
             }
+        } else if (pass || raw_lexer_is(l, "drop")) {
+            s->action = pass ? RAW_TO_KERNEL : RAW_DISCARD;
+            if (raw_lexer_next(l) != 0) {
+                return -1;
+            }
         } else {
             break;
         }
     }
+    if (s->action != RAW_HANDLERS && s->context[0] != '\0') {
+        return raw_lexer_fail(l, "set %s has a context, so its handlers say what is dropped",
+                              s->name);
+    }
     rc = raw_lexer_take(l, "{");
-    return rc == 1 ? 0 : rc < 0 ? -1 : raw_lexer_expected(l, "priority N, context NAME or {");
+    return rc == 1  ? 0
+           : rc < 0 ? -1
+                    : raw_lexer_expected(l, "priority N, context NAME, pass, drop or {");
 }
 
 static int read_set(struct raw_reading *r, struct raw_rules *rules)
@@ -219,6 +233,10 @@ static int read_set(struct raw_reading *r, struct raw_rules *rules)
     }
     if (r->set->count == 0) {
         return raw_lexer_fail(l, "set %s has no condition; \"all\" takes every frame",
+                              r->set->name);
+    }
+    if (r->set->action != RAW_HANDLERS && (r->set->ids != 0 || r->set->ends != 0)) {
+        return raw_lexer_fail(l, "set %s passes or drops frames: it has no messages and no ends",
                               r->set->name);
     }
     if (r->set->ids != 0 && r->set->ends == 0) {

@@ -353,6 +353,13 @@ int policy_and(const struct policy_line *line, struct raw_set *sets, unsigned co
 {
     int rc = 0;
     for (unsigned s = 0; s < count && rc == 0; s++) {
+        if (sets[s].action != RAW_HANDLERS) {
+            snprintf(
+                error, RAW_ERROR,
+                "set %s passes or drops: the owner of the interface has sets for handlers only",
+                sets[s].name);
+            return -EACCES;
+        }
         rc = and_one(line, &sets[s], error);
     }
     return rc;

@@ -68,8 +68,8 @@ int policy_load(struct policy *p, const char *path, char error[RAW_ERROR]);
 int policy_find(const struct policy *p, unsigned from, const struct policy_peer *peer);
 
 /* policy_and() adds the conditions of a line to the sets of a user. -EACCES: no frame could match
- * one of them, so the line does not allow it; -E2BIG: the sum has too many conditions. The error
- * names the set. */
+ * one of them, so the line does not allow it, or it passes or drops; -E2BIG: the sum has too many
+ * conditions. The error names the set. */
 int policy_and(const struct policy_line *line, struct raw_set *sets, unsigned count,
                char error[RAW_ERROR]);
 

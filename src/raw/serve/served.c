@@ -335,7 +335,8 @@ static void served_counts(struct raw_source *source, struct raw_source_counts *c
     *counts = s->counts;
     for (unsigned c = 0; c < s->contexts; c++) {
         if (s->lane[c].fd >= 0 && s->lane[c].sets > 0) {
-            counts->matched[s->lane[c].index[0]] = s->lane[c].frames + ring_lost(&s->lane[c].ring);
+            unsigned counter = s->wanted.counter[s->lane[c].index[0]];
+            counts->matched[counter].frames = s->lane[c].frames + ring_lost(&s->lane[c].ring);
         }
     }
 }

@@ -57,6 +57,7 @@ int table_join(struct raw_wanted *wanted, struct raw_rules *rules, const struct 
                     return -ENOSPC;
                 }
                 wanted->context[rules->count] = (uint8_t)parts[p].context;
+                wanted->counter[rules->count] = (uint16_t)rules->count;
                 rules->set[rules->count++] = parts[p].set[s];
             }
         }

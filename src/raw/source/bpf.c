@@ -36,28 +36,29 @@ int raw_bpf_map(enum bpf_map_type type, const char *name, unsigned value_size, u
     return make_map(type, name, value_size, entries, 0);
 }
 
-enum { PAGE = 4096 };
+enum { COUNTERS = RAW_COUNTERS * sizeof(struct raw_counter) }; /* whole pages */
 
-int raw_bpf_counters(unsigned count, const volatile uint64_t **at)
+int raw_bpf_counters(const volatile struct raw_counter **at)
 {
-    int map = make_map(BPF_MAP_TYPE_ARRAY, "counters", sizeof(uint64_t), count, BPF_F_MMAPABLE);
+    int map = make_map(BPF_MAP_TYPE_ARRAY, "counters", sizeof(struct raw_counter), RAW_COUNTERS,
+                       BPF_F_MMAPABLE);
     if (map < 0) {
         return map;
     }
-    void *page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, map, 0);
-    if (page == MAP_FAILED) {
+    void *memory = mmap(NULL, COUNTERS, PROT_READ, MAP_SHARED, map, 0);
+    if (memory == MAP_FAILED) {
         int rc = -errno;
         close(map);
         return rc;
     }
-    *at = page;
+    *at = memory;
     return map;
 }
 
-void raw_bpf_counters_close(int map, const volatile uint64_t *at)
+void raw_bpf_counters_close(int map, const volatile struct raw_counter *at)
 {
     if (map >= 0) {
-        munmap((void *)(uintptr_t)at, PAGE);
+        munmap((void *)(uintptr_t)at, COUNTERS);
         close(map);
     }
 }

@@ -11,10 +11,10 @@
 
 int raw_bpf_map(enum bpf_map_type type, const char *name, unsigned value_size, unsigned entries);
 
-/* raw_bpf_counters() makes an array of `count` 64-bit counters, at most a page of them, and maps it
- * to *at: who has no capability any more can read it. raw_bpf_counters_close() undoes it. */
-int raw_bpf_counters(unsigned count, const volatile uint64_t **at);
-void raw_bpf_counters_close(int map, const volatile uint64_t *at);
+/* raw_bpf_counters() makes an array of RAW_COUNTERS counters, and maps it to *at: who has no
+ * capability any more can read it. raw_bpf_counters_close() undoes it. */
+int raw_bpf_counters(const volatile struct raw_counter **at);
+void raw_bpf_counters_close(int map, const volatile struct raw_counter *at);
 
 int raw_bpf_set(int map, uint32_t key, const void *value);
 

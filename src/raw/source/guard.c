@@ -6,8 +6,9 @@
 
 #include <stdio.h>
 
-/* Whether rules take frames without which one cannot log in to a host: ARP, or TCP from or to port
- * 22. Each set is asked for a frame made for it, so addresses in rules do not hide that. */
+/* Whether rules take frames from the kernel without which one cannot log in to a host: ARP, or TCP
+ * from or to port 22. Each set is asked for a frame made for it, so addresses in rules do not hide
+ * that. */
 static const char *takes_login(const struct raw_rules *rules)
 {
     static const struct {
@@ -24,7 +25,7 @@ static const char *takes_login(const struct raw_rules *rules)
         f[35] = (uint8_t)frames[i].sport;
         f[36] = (uint8_t)(frames[i].dport >> 8);
         f[37] = (uint8_t)frames[i].dport;
-        if (raw_match(rules, f, sizeof(f)) != RAW_NONE) {
+        if (raw_action(rules, raw_match(rules, f, sizeof(f))) != RAW_TO_KERNEL) {
             return frames[i].what;
         }
     }

@@ -39,7 +39,7 @@ struct packet {
     struct raw_sorted sorted;
     char iface[IF_NAMESIZE];
     int link, counters;
-    const volatile uint64_t *counter; /* by set */
+    const volatile struct raw_counter *counter;
     bool yes;
 };
 
@@ -91,7 +91,10 @@ static int load(struct packet *p, const struct raw_wanted *wanted, char error[RA
 {
     struct raw_code code;
     char log[128];
-    struct raw_code_maps maps = {.counters = p->counters, .contexts = wanted->contexts, .tc = true};
+    struct raw_code_maps maps = {.counters = p->counters,
+                                 .counter = wanted->counter,
+                                 .contexts = wanted->contexts,
+                                 .tc = true};
     int rc = raw_code_make(&code, wanted->rules, &maps);
     if (rc != 0) {
         snprintf(error, RAW_ERROR, "the rules make no program: %s", strerror(-rc));
@@ -108,12 +111,26 @@ static int load(struct packet *p, const struct raw_wanted *wanted, char error[RA
     return program;
 }
 
+/* Who observes drops nothing. */
+static int check_observer(const struct raw_rules *rules, char error[RAW_ERROR])
+{
+    for (unsigned s = 0; s < rules->count; s++) {
+        if (rules->set[s].action == RAW_DISCARD) {
+            snprintf(error, RAW_ERROR,
+                     "set %s drops frames, but with --observe the kernel handles them all",
+                     rules->set[s].name);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
 static int packet_rules(struct raw_sorted *s, const struct raw_wanted *wanted,
                         char error[RAW_ERROR])
 {
     struct packet *p = packet_of(s);
     if (p->link < 0) {
-        return 0;
+        return check_observer(wanted->rules, error);
     }
     if (raw_guard(p->iface, wanted->rules, p->yes, error) != 0) {
         return -EPERM;
@@ -133,8 +150,8 @@ static int packet_rules(struct raw_sorted *s, const struct raw_wanted *wanted,
 static void packet_counts(struct raw_sorted *s, struct raw_source_counts *counts)
 {
     struct packet *p = packet_of(s);
-    for (unsigned set = 0; set < RAW_SETS; set++) {
-        counts->matched[set] = p->counter[set];
+    for (unsigned i = 0; i < RAW_COUNTERS; i++) {
+        counts->matched[i] = (struct raw_counter){p->counter[i].frames, p->counter[i].bytes};
     }
 }
 
@@ -182,7 +199,7 @@ static int open_socket(struct packet *p, char error[RAW_ERROR])
 
 static int attach(struct packet *p, const struct raw_wanted *wanted, char error[RAW_ERROR])
 {
-    p->counters = raw_bpf_counters(RAW_SETS, &p->counter);
+    p->counters = raw_bpf_counters(&p->counter);
     if (p->counters < 0) {
         snprintf(error, RAW_ERROR, "bpf: %s%s", strerror(-p->counters),
                  p->counters == -EPERM ? "; it needs CAP_BPF and CAP_NET_ADMIN, or --observe" : "");
@@ -230,7 +247,8 @@ int raw_packet_open(struct raw_source **source, const struct raw_iface_options *
     int rc = raw_sorted_open(&p->sorted, "packet", wanted);
     if (rc != 0) {
         snprintf(error, RAW_ERROR, "no memory");
-    } else if (!o->observe && raw_guard(o->iface, wanted->rules, o->yes, error) != 0) {
+    } else if (o->observe ? check_observer(wanted->rules, error) != 0
+                          : raw_guard(o->iface, wanted->rules, o->yes, error) != 0) {
         rc = -1;
     } else {
         rc = open_socket(p, error) != 0 || (!o->observe && attach(p, wanted, error) != 0);

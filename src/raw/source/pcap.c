@@ -55,10 +55,13 @@ static int read_next(struct file *f)
             f->counts.unmatched++;
             continue;
         }
+        raw_source_count(&f->counts, &f->wanted, f->verdict, head->caplen);
+        if (raw_action(f->wanted.rules, f->verdict) != RAW_HANDLERS) {
+            continue;
+        }
         memcpy(f->frame, bytes, head->caplen);
         f->length = head->caplen;
         f->context = f->wanted.context[f->verdict >> 1];
-        f->counts.matched[f->verdict >> 1]++;
         f->held = true;
         return 0;
     }

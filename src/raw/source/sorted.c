@@ -35,7 +35,8 @@ static uint8_t *slot_of(const struct raw_sorted *s, uint64_t slot)
 
 /* ---- Receiving ---- */
 
-/* Puts the frame of a slot into the queue of its context. False: the slot stays the caller's. */
+/* Puts the frame of a slot into the queue of its context, if it is for handlers. False: the slot
+ * stays the caller's. */
 static bool sort(struct raw_sorted *s, uint32_t slot, uint32_t length, uint64_t time)
 {
     uint8_t *bytes = slot_of(s, slot);
@@ -49,7 +50,10 @@ static bool sort(struct raw_sorted *s, uint32_t slot, uint32_t length, uint64_t 
         return false;
     }
     if (s->ops->counts == NULL) {
-        s->counts.matched[verdict >> 1]++;
+        raw_source_count(&s->counts, &s->wanted, verdict, length);
+    }
+    if (raw_action(s->rules, verdict) != RAW_HANDLERS) {
+        return false;
     }
     struct raw_sorted_queue *q = &s->queue[s->wanted.context[verdict >> 1]];
     if (q->count == SORTED_QUEUE) {
@@ -86,6 +90,9 @@ static int sorted_receive(struct raw_source *source, unsigned context, struct ra
     unsigned n = 0;
     /* the first context reads for all */
     int rc = context == 0 ? read_some(s) : 0;
+    if (s->wanted.contexts == 0) {
+        return rc;
+    }
     for (; n < most && q->count > 0; n++, q->count--) {
         frames[n] = q->frame[q->first];
         q->first = (q->first + 1) % SORTED_QUEUE;
@@ -207,7 +214,7 @@ int raw_sorted_open(struct raw_sorted *s, const char *name, const struct raw_wan
     unsigned slots = slots_of(s);
     s->memory = malloc((size_t)(slots + 1) * SORTED_SLOT);
     s->free = calloc(slots, sizeof(*s->free));
-    s->queue = calloc(wanted->contexts, sizeof(*s->queue));
+    s->queue = calloc(wanted->contexts + 1, sizeof(*s->queue)); /* none is no failure */
     s->rules = malloc(sizeof(*s->rules));
     if (s->memory == NULL || s->free == NULL || s->queue == NULL || s->rules == NULL) {
         return -ENOMEM;

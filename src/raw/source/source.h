@@ -40,25 +40,37 @@ enum raw_fate { RAW_DROP, RAW_REPLY, RAW_PASS };
  * of the execution contexts. */
 struct raw_wanted {
     const struct raw_rules *rules;
-    unsigned contexts;
-    uint8_t context[RAW_SETS]; /* the context of each set */
+    unsigned contexts;          /* 0: no set is for handlers */
+    uint8_t context[RAW_SETS];  /* the context of each set that is for handlers */
+    uint16_t counter[RAW_SETS]; /* the counter of each set */
 };
 
 /* What a source counts; kernel counts are 0 where it has none. */
 struct raw_source_counts {
-    uint64_t unmatched;         /* frames that no set matched, as far as the source sees them */
-    uint64_t sent, passed;      /* frames that left, and that the kernel got */
-    uint64_t send_full;         /* frames that found no room to leave */
-    uint64_t pass_failed;       /* frames that the kernel did not take */
-    uint64_t too_long;          /* frames of the source beyond RAW_FRAME_MOST, or below 14 bytes */
-    uint64_t matched[RAW_SETS]; /* by set, in the kernel, with those that were dropped there */
+    uint64_t unmatched;    /* frames that no set matched, as far as the source sees them */
+    uint64_t sent, passed; /* frames that left, and that the kernel got */
+    uint64_t send_full;    /* frames that found no room to leave */
+    uint64_t pass_failed;  /* frames that the kernel did not take */
+    uint64_t too_long;     /* frames of the source beyond RAW_FRAME_MOST, or below 14 bytes */
+    /* by the sets' counters, in the kernel, with those that were dropped there */
+    struct raw_counter matched[RAW_COUNTERS];
 };
+
+/* raw_source_count() counts a frame for the set that has matched it. */
+static inline void raw_source_count(struct raw_source_counts *counts,
+                                    const struct raw_wanted *wanted, int verdict, uint32_t length)
+{
+    struct raw_counter *c = &counts->matched[wanted->counter[(unsigned)verdict >> 1]];
+    c->frames++;
+    c->bytes += length;
+}
 
 struct raw_source;
 
 struct raw_source_ops {
-    /* receive() brings up to `most` frames of a context; 0: none is there now; -ENODATA: there will
-     * be none any more. Other errors end the source. */
+    /* receive() brings up to `most` frames of a context (of context 0 none, if there are none: then
+     * it only reads on); 0: none is there now; -ENODATA: there will be none any more. Other errors
+     * end the source. */
     int (*receive)(struct raw_source *s, unsigned context, struct raw_frame *frames, unsigned most);
     /* done() ends a frame; RAW_REPLY sends its first `length` bytes. */
     void (*done)(struct raw_source *s, const struct raw_frame *frame, enum raw_fate fate,

@@ -36,7 +36,7 @@ struct xdp {
     char iface[IF_NAMESIZE];
     unsigned ifindex, queues, opened, contexts, next; /* `next`: the queue to look at first */
     int link, sockets, counters, passing;
-    const volatile uint64_t *counter; /* by set */
+    const volatile struct raw_counter *counter;
     bool native, spin, yes;
     bool has_room; /* `room` was taken for a frame that is not sent */
     uint64_t room;
@@ -92,6 +92,9 @@ static int xdp_receive(struct raw_source *s, unsigned context, struct raw_frame 
     struct xdp *x = xdp_of(s);
     struct xdp_desc desc[XSK_PIECES];
     unsigned n = 0, count = 0, queue = x->next;
+    if (x->contexts == 0) {
+        return 0;
+    }
     for (unsigned i = 0; i < x->queues && n == 0; i++) {
         queue = (x->next + i) % x->queues;
         xsk_refill(&x->queue[queue]);
@@ -176,7 +179,7 @@ static int xdp_send(struct raw_source *s, uint32_t length)
 static void xdp_flush(struct raw_source *s)
 {
     struct xdp *x = xdp_of(s);
-    for (unsigned q = 0; q < x->queues; q++) {
+    for (unsigned q = 0; q < x->opened; q++) {
         xsk_flush(&x->queue[q]);
     }
 }
@@ -219,6 +222,7 @@ static int load(struct xdp *x, const struct raw_wanted *wanted, char error[RAW_E
     char log[160];
     struct raw_code_maps maps = {.sockets = x->sockets,
                                  .counters = x->counters,
+                                 .counter = wanted->counter,
                                  .contexts = x->contexts,
                                  .context = wanted->context};
     int rc = raw_code_make(&code, wanted->rules, &maps);
@@ -260,8 +264,8 @@ static void xdp_counts(struct raw_source *s, struct raw_source_counts *counts)
 {
     struct xdp *x = xdp_of(s);
     *counts = x->counts;
-    for (unsigned set = 0; set < RAW_SETS; set++) {
-        counts->matched[set] = x->counter[set];
+    for (unsigned i = 0; i < RAW_COUNTERS; i++) {
+        counts->matched[i] = (struct raw_counter){x->counter[i].frames, x->counter[i].bytes};
     }
 }
 
@@ -346,7 +350,7 @@ static int open_queue(struct xdp *x, unsigned number)
 
 static int open_queues(struct xdp *x, char error[RAW_ERROR])
 {
-    for (unsigned q = 0; q < x->queues; q++) {
+    for (unsigned q = 0; q < x->queues && x->contexts > 0; q++) {
         x->opened = q + 1;
         int rc = open_queue(x, q);
         for (unsigned c = 0; c < x->contexts && rc == 0; c++) {
@@ -372,8 +376,10 @@ static int open_maps(struct xdp *x, char error[RAW_ERROR])
     static const struct bpf_insn pass[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_PASS},
                                            {.code = BPF_JMP | BPF_EXIT}};
     struct raw_code code = {.insn = (struct bpf_insn *)pass, .count = 2};
-    x->sockets = raw_bpf_map(BPF_MAP_TYPE_XSKMAP, "sockets", 4, x->queues * x->contexts);
-    x->counters = raw_bpf_counters(RAW_SETS, &x->counter);
+    /* without contexts there are no sockets, but there is no empty map either */
+    unsigned sockets = x->contexts > 0 ? x->queues * x->contexts : 1;
+    x->sockets = raw_bpf_map(BPF_MAP_TYPE_XSKMAP, "sockets", 4, sockets);
+    x->counters = raw_bpf_counters(&x->counter);
     x->passing = raw_bpf_load(&code, 0, NULL, 0);
     int rc = x->sockets < 0 ? x->sockets : x->counters < 0 ? x->counters : x->passing;
     if (rc < 0) {
@@ -457,7 +463,10 @@ int raw_xdp_open(struct raw_source **source, const struct raw_iface_options *o,
     }
     x->source.can_pass = x->native;
     snprintf(said, RAW_ERROR, "%s: %u queue%s, %s, %s%s", x->iface, queues, queues > 1 ? "s" : "",
-             x->native ? "native" : "skb", x->queue[0].zero_copy ? "zero-copy" : "copy",
+             x->native ? "native" : "skb",
+             x->contexts == 0        ? "no handlers"
+             : x->queue[0].zero_copy ? "zero-copy"
+                                     : "copy",
              x->joined != NULL ? ", in pieces" : "");
     *source = &x->source;
     return 0;

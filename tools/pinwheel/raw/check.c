@@ -40,12 +40,11 @@ struct kernel {
     bool is_there;
 };
 
-static int run_in_kernel(void *context, const uint8_t *frame, size_t length, int *verdict)
+static int run_in_kernel(void *context, const uint8_t *frame, size_t length, int *action,
+                         int *verdict)
 {
     const struct kernel *k = context;
-    int action;
-    int rc = raw_bpf_try(k->program, frame, length, &action, verdict);
-    return rc < 0 ? rc : rc == 0 && action != XDP_PASS ? -EPROTO : rc;
+    return raw_bpf_try(k->program, frame, length, action, verdict);
 }
 
 static void open_kernel(struct kernel *k, bool wanted)
@@ -55,7 +54,7 @@ static void open_kernel(struct kernel *k, bool wanted)
         return;
     }
     k->sockets = raw_bpf_map(BPF_MAP_TYPE_XSKMAP, "sockets", 4, RAW_SETS);
-    k->counters = raw_bpf_map(BPF_MAP_TYPE_ARRAY, "counters", 8, RAW_SETS);
+    k->counters = raw_bpf_map(BPF_MAP_TYPE_ARRAY, "counters", sizeof(struct raw_counter), RAW_SETS);
     k->is_there = k->sockets >= 0 && k->counters >= 0;
     if (!k->is_there) {
         fprintf(stderr,
@@ -81,9 +80,11 @@ static int prove_table(struct raw_proof *p, const struct raw_rules *rules, struc
 {
     char log[1000];
     struct raw_code code;
-    struct raw_code_maps maps = {
-        .sockets = k->is_there ? k->sockets : 0, .counters = k->counters, .contexts = 1};
+    struct raw_code_maps maps = {.sockets = k->is_there ? k->sockets : 0,
+                                 .counters = k->is_there ? k->counters : 0,
+                                 .contexts = 1};
     int rc = raw_code_make(&code, rules, &maps);
+    p->counts = true;
     if (rc == 0 && k->is_there) {
         k->program = raw_bpf_load(&code, 0, log, sizeof(log));
         rc = k->program < 0 ? k->program : 0;
@@ -159,7 +160,9 @@ static int describe(const struct check *c, const struct raw_rules *rules)
     for (unsigned s = 0; s < rules->count; s++) {
         const struct raw_set *set = &rules->set[s];
         printf("%2u %s: priority %u, %u conditions; ", s, set->name, set->priority, set->count);
-        if (set->ends == 0) {
+        if (set->action != RAW_HANDLERS) {
+            printf("%s\n", set->action == RAW_DISCARD ? "drops" : "passes to the kernel");
+        } else if (set->ends == 0) {
             printf("each frame is a message\n");
         } else {
             printf("%u conditions end a message, %u words are its id\n", set->ends, set->ids);

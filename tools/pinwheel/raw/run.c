@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `pinwheel raw run`: handlers on the frames of an interface, or of a capture file, until a signal,
- * a limit or the end of the file. SIGHUP reads the rules again.
+ * a limit or the end of the file. SIGHUP reads the rules again, SIGUSR1 prints the counts.
  */
 #include "base/sys.h"
 #include "commands.h"
@@ -32,12 +32,14 @@ struct run {
     char words[RAW_CONTEXTS][4096]; /* of --context, cut into its parts */
 };
 
-static volatile sig_atomic_t stopped, reload;
+static volatile sig_atomic_t stopped, reload, report;
 
 static void on_signal(int number)
 {
     if (number == SIGHUP) {
         reload = 1;
+    } else if (number == SIGUSR1) {
+        report = 1;
     } else {
         stopped = 1;
     }
@@ -127,10 +129,27 @@ static const struct args_option options[] = {
 
 /* ---- Counts ---- */
 
+/* The sets of a table that passes or drops frames. */
+static void print_sets(const struct raw_engine *e, const struct raw_source_counts *counts)
+{
+    static const char *const what[] = {"to handlers", "passed to the kernel", "dropped"};
+    bool any = false;
+    for (unsigned s = 0; s < e->rules.count; s++) {
+        any = any || e->rules.set[s].action != RAW_HANDLERS;
+    }
+    for (unsigned s = 0; s < e->rules.count && any; s++) {
+        struct raw_counter n = raw_engine_matched(e, s, counts);
+        printf("set %s: %s: frames %llu, bytes %llu\n", e->rules.set[s].name,
+               what[e->rules.set[s].action], (unsigned long long)n.frames,
+               (unsigned long long)n.bytes);
+    }
+}
+
 static void print_counts(const struct raw_engine *e)
 {
     struct raw_source_counts s;
     e->source->ops->counts(e->source, &s);
+    print_sets(e, &s);
     for (unsigned i = 0; i < e->count; i++) {
         const struct raw_context *c = &e->context[i];
         const struct raw_counts *n = &c->counts;
@@ -157,6 +176,7 @@ static void print_counts(const struct raw_engine *e)
         printf(", not matched %llu", (unsigned long long)s.unmatched);
     }
     printf("\n");
+    fflush(stdout);
 }
 
 /* ---- What others see ---- */
@@ -283,6 +303,10 @@ static int loop(struct raw_engine *e, const struct run *r, struct raw_page *page
         }
         if (reload) {
             read_rules_again(e, r);
+        }
+        if (report) {
+            report = 0;
+            print_counts(e);
         }
         if (r->seconds > 0) {
             clock_gettime(CLOCK_MONOTONIC, &t);
@@ -435,8 +459,9 @@ int raw_command_run(int argc, char **argv)
     if (r.out != NULL && r.pcap == NULL) {
         return args_error(&a, "--out is for --pcap");
     }
-    if (r.rules == NULL || (r.image == NULL) == (r.contexts == 0)) {
-        return args_error(&a, "it needs --rules, and either --image or --context");
+    if (r.rules == NULL || (r.image != NULL && r.contexts > 0)) {
+        return args_error(&a, "it needs --rules, and --image or --context, unless all sets of the "
+                              "rules pass or drop");
     }
     if (r.image != NULL) {
         r.context[r.contexts++] = (struct raw_context_options){
@@ -446,5 +471,6 @@ int raw_command_run(int argc, char **argv)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
     return run(&r);
 }
