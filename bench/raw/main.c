@@ -3,7 +3,7 @@
  * bench_raw: answers by handlers on a veth pair beside a UDP socket that spins, the kernel's ICMP
  * and a bare AF_XDP socket, in interleaved rounds.
  *
- *      bench_raw latency|rate|dns [--rounds N] [--size BYTES] [--pings N] [--ms N]
+ *      bench_raw latency|rate|dns|firewall [--rounds N] [--size BYTES] [--pings N] [--ms N]
  *                                 [--pinwheel PATH] [--images DIR]
  *
  * It needs the right to make network namespaces, CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW.
@@ -129,8 +129,9 @@ static const char *beside(const char *program, const char *path)
 
 static int usage(void)
 {
-    fprintf(stderr, "bench_raw latency|rate|dns [--rounds N] [--size BYTES] [--pings N] [--ms N] "
-                    "[--pinwheel PATH] [--images DIR]\n");
+    fprintf(stderr,
+            "bench_raw latency|rate|dns|firewall [--rounds N] [--size BYTES] [--pings N] [--ms N] "
+            "[--pinwheel PATH] [--images DIR]\n");
     return 2;
 }
 
@@ -141,7 +142,7 @@ int main(int argc, char **argv)
     unsigned rounds = 15, size = 16, pings = 1000, ms = 100;
     if (argc < 2 || argc % 2 != 0 ||
         (strcmp(argv[1], "latency") != 0 && strcmp(argv[1], "rate") != 0 &&
-         strcmp(argv[1], "dns") != 0)) {
+         strcmp(argv[1], "dns") != 0 && strcmp(argv[1], "firewall") != 0)) {
         return usage();
     }
     for (int i = 2; i < argc; i += 2) {
@@ -167,6 +168,11 @@ int main(int argc, char **argv)
     }
     bool rate = strcmp(argv[1], "rate") == 0;
     int status = stage_open() != 0;
+    if (strcmp(argv[1], "firewall") == 0) {
+        status = status != 0 || firewall(pinwheel, images, rounds, ms) != 0;
+        stage_close(NULL, 0);
+        return status;
+    }
     for (unsigned i = 0; i < COUNT && status == 0; i++) {
         struct subject *s = &subjects[i];
         if (rate && s->protocol == ICMP) {

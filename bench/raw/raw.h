@@ -4,6 +4,7 @@
 #define BENCH_RAW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,6 +29,14 @@ struct subject {
 
 /* stage.c: two namespaces, this process in that of the clients; -1 with a line on stderr. */
 int stage_open(void);
+/* stage_pair() makes a subject's pair of interfaces, c<number> here and s<number> there.
+ * stage_command() runs a command of the shell, stage_there() one in the namespace of the servers,
+ * and stage_spawn() a program, on core 1, whose output goes to a descriptor. */
+int stage_pair(unsigned number);
+int stage_command(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void stage_there(char *line, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+pid_t stage_spawn(const char *const *argv, int out);
 int stage_start(struct subject *s, const char *pinwheel, const char *images);
 void stage_resume(const struct subject *s);
 void stage_pause(const struct subject *s);
@@ -44,6 +53,9 @@ int client_open(struct subject *s);
 int client_await(struct subject *s);                                     /* until it answers */
 double client_half_us(struct subject *s, unsigned pings, unsigned size); /* median */
 double client_kilo_per_s(struct subject *s, unsigned milliseconds, unsigned size);
+
+/* firewall.c: rules that pass and drop, beside nftables; the exit status. */
+int firewall(const char *pinwheel, const char *images, unsigned rounds, unsigned milliseconds);
 
 /* echo.c */
 int echo_udp(unsigned number);

@@ -29,7 +29,7 @@ static void on_core(int core)
     (void)sched_setaffinity(0, sizeof(set), &set);
 }
 
-__attribute__((format(printf, 1, 2))) static int command(const char *format, ...)
+int stage_command(const char *format, ...)
 {
     char line[256];
     va_list list;
@@ -67,7 +67,7 @@ int stage_open(void)
     }
     close(ready[0]);
     on_core(0);
-    return command("ip link set lo up");
+    return stage_command("ip link set lo up");
 }
 
 static void enter(void)
@@ -80,6 +80,25 @@ static void enter(void)
         _exit(1);
     }
     close(fd);
+}
+
+pid_t stage_spawn(const char *const *argv, int out)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)setpgid(0, 0); /* it is stopped and ended as a group */
+        enter();
+        on_core(1);
+        dup2(out, STDOUT_FILENO);
+        execv(argv[0], (char *const *)(uintptr_t)argv);
+        perror(argv[0]);
+        _exit(1);
+    }
+    if (pid > 0) {
+        (void)setpgid(pid, pid);
+    }
+    return pid;
 }
 
 /* Where users of a subject's owner connect. */
@@ -142,17 +161,34 @@ static void serve(const struct subject *s, const char *pinwheel, const char *ima
  * not there yet. */
 static void kernel_answers(bool yes)
 {
-    (void)command("nsenter -t %d -n sh -c 'echo %d > /proc/sys/net/ipv4/icmp_echo_ignore_all'",
-                  (int)keeper, yes ? 0 : 1);
+    (void)stage_command(
+        "nsenter -t %d -n sh -c 'echo %d > /proc/sys/net/ipv4/icmp_echo_ignore_all'", (int)keeper,
+        yes ? 0 : 1);
+}
+
+int stage_pair(unsigned n)
+{
+    if (stage_command("ip link add c%u type veth peer name s%u netns %d", n, n, (int)keeper) != 0 ||
+        stage_command("ip addr add 10.88.%u.1/24 dev c%u && ip link set c%u up", n, n, n) != 0) {
+        return -1;
+    }
+    return stage_command(
+        "nsenter -t %d -n sh -c 'ip addr add 10.88.%u.2/24 dev s%u; ip link set s%u up'",
+        (int)keeper, n, n, n);
+}
+
+void stage_there(char *line, size_t size, const char *format, ...)
+{
+    va_list list;
+    int n = snprintf(line, size, "nsenter -t %d -n ", (int)keeper);
+    va_start(list, format);
+    vsnprintf(line + n, size - (size_t)n, format, list);
+    va_end(list);
 }
 
 int stage_start(struct subject *s, const char *pinwheel, const char *images)
 {
-    unsigned n = s->number;
-    if (command("ip link add c%u type veth peer name s%u netns %d", n, n, (int)keeper) != 0 ||
-        command("ip addr add 10.88.%u.1/24 dev c%u && ip link set c%u up", n, n, n) != 0 ||
-        command("nsenter -t %d -n sh -c 'ip addr add 10.88.%u.2/24 dev s%u; ip link set s%u up'",
-                (int)keeper, n, n, n) != 0) {
+    if (stage_pair(s->number) != 0) {
         return -1;
     }
     kernel_answers(s->echo == NULL && s->handlers == NULL);
