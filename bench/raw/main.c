@@ -3,8 +3,9 @@
  * bench_raw: answers by handlers on a veth pair beside a UDP socket that spins, the kernel's ICMP
  * and a bare AF_XDP socket, in interleaved rounds.
  *
- *      bench_raw latency|rate|dns|firewall [--rounds N] [--size BYTES] [--pings N] [--ms N]
- *                                 [--pinwheel PATH] [--images DIR]
+ *      bench_raw latency|rate|dns|firewall|pingpong [--rounds N] [--size BYTES] [--pings N] [--ms
+ * N]
+ *                                 [--pinwheel PATH] [--images DIR] [--svg PATH]
  *
  * It needs the right to make network namespaces, CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW.
  */
@@ -129,9 +130,9 @@ static const char *beside(const char *program, const char *path)
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "bench_raw latency|rate|dns|firewall [--rounds N] [--size BYTES] [--pings N] [--ms N] "
-            "[--pinwheel PATH] [--images DIR]\n");
+    fprintf(stderr, "bench_raw latency|rate|dns|firewall|pingpong [--rounds N] [--size BYTES] "
+                    "[--pings N] [--ms N] "
+                    "[--pinwheel PATH] [--images DIR] [--svg PATH]\n");
     return 2;
 }
 
@@ -139,16 +140,20 @@ int main(int argc, char **argv)
 {
     const char *pinwheel = beside(argv[0], "../tools/pinwheel/pinwheel");
     const char *images = beside(argv[0], "../tests/raw");
+    const char *svg = NULL;
     unsigned rounds = 15, size = 16, pings = 1000, ms = 100;
     if (argc < 2 || argc % 2 != 0 ||
         (strcmp(argv[1], "latency") != 0 && strcmp(argv[1], "rate") != 0 &&
-         strcmp(argv[1], "dns") != 0 && strcmp(argv[1], "firewall") != 0)) {
+         strcmp(argv[1], "dns") != 0 && strcmp(argv[1], "firewall") != 0 &&
+         strcmp(argv[1], "pingpong") != 0)) {
         return usage();
     }
     for (int i = 2; i < argc; i += 2) {
         unsigned n = (unsigned)atoi(argv[i + 1]); /* NOLINT(cert-err34-c): 0 is refused */
         if (strcmp(argv[i], "--pinwheel") == 0) {
             pinwheel = argv[i + 1];
+        } else if (strcmp(argv[i], "--svg") == 0) {
+            svg = argv[i + 1];
         } else if (strcmp(argv[i], "--images") == 0) {
             images = argv[i + 1];
         } else if (strcmp(argv[i], "--rounds") == 0 && n > 0 && n <= ROUNDS) {
@@ -172,6 +177,9 @@ int main(int argc, char **argv)
         status = status != 0 || firewall(pinwheel, images, rounds, ms) != 0;
         stage_close(NULL, 0);
         return status;
+    }
+    if (strcmp(argv[1], "pingpong") == 0) {
+        return status != 0 || pingpong(images, svg, rounds, pings) != 0;
     }
     for (unsigned i = 0; i < COUNT && status == 0; i++) {
         struct subject *s = &subjects[i];

@@ -57,6 +57,10 @@ double client_kilo_per_s(struct subject *s, unsigned milliseconds, unsigned size
 /* firewall.c: rules that pass and drop, beside nftables; the exit status. */
 int firewall(const char *pinwheel, const char *images, unsigned rounds, unsigned milliseconds);
 
+/* pingpong.c: answers by handlers, host and kernel over sizes, with a picture unless `path` is
+ * NULL; the exit status. */
+int pingpong(const char *images, const char *path, unsigned rounds, unsigned pings);
+
 /* echo.c */
 int echo_udp(unsigned number);
 int echo_bare(unsigned number);

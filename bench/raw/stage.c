@@ -238,5 +238,6 @@ void stage_close(struct subject *subjects, unsigned count)
     if (keeper > 0) {
         kill(keeper, SIGKILL);
         waitpid(keeper, NULL, 0);
+        keeper = 0;
     }
 }
