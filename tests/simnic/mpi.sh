@@ -8,8 +8,9 @@
 # shellcheck disable=SC2317  # each case is a function, called by the name that it was given
 set -u
 case=$1 pinwheel=$2 folder=$3 clients=$4
+# shellcheck source=tests/simnic/kit.sh
+. "$(dirname "$0")/kit.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-status=0
 if [ ! -x "$clients/own/messages" ] || [ ! -e "$clients/plugins/mca_mtl_portals4.so" ]; then
     echo "mpi.sh: skipped, Open MPI's portals4 components are not built: $(cat "$clients/no-source" 2>&1)" >&2
     exit 77
@@ -26,18 +27,6 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MALLOC_PERTURB_
 # over TRANSPORT: the parameters of Open MPI
 over() {
     export OMPI_MCA_mca_base_param_files="$here/../clients/$1.conf,$here/../clients/openmpi.conf"
-}
-
-sim() {
-    "$pinwheel" sim --timeout 100 "$@"
-}
-
-# same WHAT WANTED FOUND
-same() {
-    if [ "$2" != "$3" ]; then
-        echo "$1: wanted \"$2\", found \"$3\"" >&2
-        status=1
-    fi
 }
 
 # has WHAT TEXT SAID

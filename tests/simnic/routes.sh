@@ -5,19 +5,8 @@
 # shellcheck disable=SC2317  # each case is a function, called by the name that it was given
 set -u
 case=$1 pinwheel=$2 programs=$3 examples=$4 kind=${5:-native}
-status=0
-
-sim() {
-    "$pinwheel" sim --timeout 100 "$@"
-}
-
-# same WHAT WANTED FOUND
-same() {
-    if [ "$2" != "$3" ]; then
-        echo "$1: wanted \"$2\", found \"$3\"" >&2
-        status=1
-    fi
-}
+# shellcheck source=tests/simnic/kit.sh
+. "$(dirname "$0")/kit.sh"
 
 # A put of rank 0 to rank 2, under another leaf, at 20 us: its packet i is at the egress port 315 ns and
 # i times 81.92 later, and enters the leaf 83.4 ns after that, at 20398.4, 20480.32, 20562.24 ns. The

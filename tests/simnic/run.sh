@@ -5,19 +5,8 @@
 # shellcheck disable=SC2317  # each case is a function, called by the name that it was given
 set -u
 case=$1 pinwheel=$2 programs=$3 examples=$4 kind=${5:-native}
-status=0
-
-sim() {
-    "$pinwheel" sim --timeout 100 "$@"
-}
-
-# same WHAT WANTED FOUND
-same() {
-    if [ "$2" != "$3" ]; then
-        echo "$1: wanted \"$2\", found \"$3\"" >&2
-        status=1
-    fi
-}
+# shellcheck source=tests/simnic/kit.sh
+. "$(dirname "$0")/kit.sh"
 
 # Half of a round trip in ps: o 65 ns, DMA 250 ns (integrated: 50), two cables and a switch 116.8 ns,
 # 20 ps a byte after the first, match 30 ns, and at the receiver the DMA again; a triggered put has no

@@ -5,19 +5,8 @@
 # shellcheck disable=SC2317  # each case is a function, called by the name that it was given
 set -u
 case=$1 pinwheel=$2 programs=$3
-status=0
-
-sim() {
-    "$pinwheel" sim --timeout 60 "$@"
-}
-
-# same WHAT WANTED FOUND
-same() {
-    if [ "$2" != "$3" ]; then
-        echo "$1: wanted \"$2\", found \"$3\"" >&2
-        status=1
-    fi
-}
+# shellcheck source=tests/simnic/kit.sh
+. "$(dirname "$0")/kit.sh"
 
 # says WANTED ARGUMENT...: what a scene of simnic_says prints; OPTIONS are of `pinwheel sim`
 says() {
