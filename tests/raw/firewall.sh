@@ -31,10 +31,10 @@ python3 "$here/verdicts.py" "$pinwheel" "$tag-a" "$tag-b" "$tables" "$frames" ||
 
 # Rules are swapped under traffic: each datagram is passed, and counted once by the set of its
 # name; one more says that these were all.
-table() # NUMBER: other sets before and behind
+table() # NUMBER: other sets before and behind, each time at another place
 {
-    printf 'set other%d drop { udp.dport = %d }\nset wanted pass { udp.dport = 9 }\n' "$1" "$1"
-    printf 'set end%d drop { icmp6 }\n' "$1"
+    [ $(($1 % 2)) = 0 ] || printf 'set other%d drop { udp.dport = %d }\n' "$1" "$1"
+    printf 'set wanted pass { udp.dport = 9 }\nset end%d drop { icmp6 }\n' "$1"
 } > "$work/rules"
 table 100
 begin --rules "$work/rules"
