@@ -20,9 +20,8 @@ finish() {
     "$command" goal run "$@" "$file" | awk '$1 == "finish" { printf "%.0f\n", $2 * 1000 }'
 }
 
-# Messages that are copied: up to what LogGOPSim, in which the paper ran its traces, sends eagerly.
 run() {
-    finish --nic "$nic" --matching "$1" --eager 65535
+    finish --nic "$nic" --matching "$1" --rendezvous
 }
 
 none() {

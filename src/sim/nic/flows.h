@@ -23,6 +23,7 @@ struct nic_flow {
     uint32_t handled;       /* messages at handlers that have not ended */
     uint32_t handled_entry; /* the entry of the last one that was matched */
     bool mixed;             /* there were some at several entries */
+    uint32_t for_program;   /* messages that have come, and that its program has not matched yet */
 };
 
 /* A zeroed struct has none. */

@@ -62,6 +62,13 @@ static bool receive(struct nic_run *r, uint32_t rank, uint32_t node, uint32_t me
     struct nic_rank *k = &r->ranks[rank];
     const struct nic_machine *m = r->m;
     uint64_t bytes = r->messages[message].bytes;
+    if (r->messages[message].kind == NIC_ANNOUNCE) {
+        const struct nic_message announcement = r->messages[message];
+        nic_free(r, message);
+        nic_pull(r, &announcement, node, r->now + m->o + m->dma);
+        nic_take_time(r, rank, NIC_NONE, m->o); /* the recv is over when its data are there */
+        return false;
+    }
     bool copies = m->copies == NIC_COPIES_ALL || (m->copies == NIC_COPIES_LATE && late);
     nic_free(r, message);
     if (!copies || bytes == 0 || bytes > m->eager) {
@@ -95,9 +102,17 @@ static bool match(struct nic_run *r, uint32_t rank, uint32_t message)
     struct nic_rank *k = &r->ranks[rank];
     const struct nic_message *m = &r->messages[message];
     struct match_entry found;
+    if (m->kind == NIC_PULL || m->recv != NIC_NONE) { /* data have left, or are where they belong */
+        uint32_t node = m->kind == NIC_PULL ? m->node : m->recv;
+        nic_free(r, message);
+        nic_complete(r, rank, node);
+        return true;
+    }
+    nic_flow_of(r, m)->for_program--;
     int any = match_take(&k->posted, &r->pool, m->from, m->tag, &found);
     if (any == 1) {
-        return receive(r, rank, found.ref, message, false);
+        /* where NICs match, what the program has to match came before its recv */
+        return receive(r, rank, found.ref, message, r->m->rendezvous);
     }
     r->memory_short |= any < 0 || match_add(&k->arrived, &r->pool, m->from, m->tag, message) != 0;
     return true;

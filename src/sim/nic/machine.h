@@ -20,11 +20,13 @@ struct nic_machine {
     uint64_t host_byte;     /* of a byte in host memory */
     uint64_t look;          /* of the program at nothing */
     uint64_t host;          /* latency of host memory, for the program */
+    uint64_t handler;       /* a call of a handler */
     uint64_t eager;         /* bytes */
     uint32_t hpus, clock_mhz;
     uint32_t hpu_queue, egress_queue, entry_messages; /* docs/sim-nic.md */
     enum nic_copies copies;
-    bool loggops; /* g is between messages, on both sides */
+    bool rendezvous; /* where anybody matches, messages above `eager` are announced */
+    bool loggops;    /* g is between messages, on both sides */
 };
 
 enum { NIC_PACKET = 4096, NIC_ATOMIC_MOST = 4096 }; /* bytes of a packet, of an atomic operation */

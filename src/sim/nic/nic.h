@@ -11,7 +11,7 @@
  * Operations of Portals are its calls; while it has tests it waits by PtlCTPoll(), for the event of
  * a message first. What waits for an operation's start becomes ready before what waits for its end,
  * each in the order of the schedule. Messages of all sizes are sent at once, and no send is
- * acknowledged.
+ * acknowledged; of long ones rendezvous.c has another protocol.
  *
  *   host ── o ──► L_dma ──► egress port ── packets ──► network ──► match, CAM ──► DMA ──► event
  *

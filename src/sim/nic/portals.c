@@ -32,6 +32,7 @@ static void request(struct nic_run *r, uint32_t rank, uint32_t node, uint64_t re
                             .entry = NIC_NONE,
                             .counts = counter_of(r, rank, node, GOAL_COUNTS),
                             .answers = NIC_NONE,
+                            .recv = NIC_NONE,
                             .kind = kinds[n->type],
                             .class = NIC_REQUEST};
     set_bytes(n, &m);
@@ -107,6 +108,10 @@ bool nic_portals(struct nic_run *r, uint32_t rank, uint32_t node)
     } else if (n->type == GOAL_COUNT) {
         nic_trigger(r, rank, node);
         nic_fire(r);
+    } else if (nic_is_long(r, n)) {
+        nic_announce(r, rank, node, r->now + r->m->o + r->m->dma);
+        nic_take_time(r, rank, NIC_NONE, r->m->o); /* it ends when its data have left */
+        return true;
     } else {
         request(r, rank, node, r->now + r->m->o + r->m->dma);
         nic_take_time(r, rank, node, r->m->o);

@@ -36,15 +36,24 @@ static bool is_handled(const struct nic_run *r, const struct nic_message *m)
 /* Whether the engine writes what it carries. */
 static bool writes(const struct nic_run *r, const struct nic_message *m)
 {
-    return m->kind == NIC_SEND || m->kind == NIC_REPLY ||
+    return m->kind == NIC_SEND || m->kind == NIC_REPLY || m->kind == NIC_DATA ||
+           (m->kind == NIC_ANNOUNCE && m->recv == NIC_NONE) ||
            (m->kind == NIC_PUT && m->entry != NIC_NONE && !is_handled(r, m));
+}
+
+/* Whether it meets a recv, not an entry. */
+static bool is_for_recv(const struct nic_message *m)
+{
+    return m->kind == NIC_SEND || m->kind == NIC_ANNOUNCE;
 }
 
 /* Whether the engine does nothing for it. */
 static bool is_idle(const struct nic_message *m)
 {
-    return m->kind == NIC_GET ||
-           (m->class == NIC_REQUEST && m->kind != NIC_SEND && m->entry == NIC_NONE);
+    if (is_for_recv(m)) {
+        return m->kind == NIC_ANNOUNCE && m->recv != NIC_NONE;
+    }
+    return m->kind == NIC_GET || (m->class == NIC_REQUEST && m->entry == NIC_NONE);
 }
 
 /* How many of the first n bytes there is room for. */
@@ -107,13 +116,16 @@ static void take_packets(struct nic_run *r, uint32_t message)
 static void answer(struct nic_run *r, uint32_t message, enum nic_kind kind, uint64_t ready)
 {
     const struct nic_message *m = &r->messages[message];
-    bool reply = kind == NIC_REPLY;
-    uint64_t size = m->entry != NIC_NONE ? r->entries[m->entry].size : 0;
+    bool reply = kind != NIC_ACK;
+    uint64_t size = kind == NIC_DATA       ? m->asked
+                    : m->entry != NIC_NONE ? r->entries[m->entry].size
+                                           : 0;
     struct nic_message back = {.from = m->to,
                                .to = m->from,
                                .node = m->node,
                                .entry = NIC_NONE,
                                .counts = m->counts,
+                               .recv = m->recv,
                                .answers = reply ? message : NIC_NONE,
                                .bytes = !reply            ? 0
                                         : m->asked < size ? m->asked
@@ -128,7 +140,7 @@ static void answer(struct nic_run *r, uint32_t message, enum nic_kind kind, uint
 
 static bool is_asked(const struct nic_message *m)
 {
-    return m->kind == NIC_GET || m->kind == NIC_FETCH;
+    return m->kind == NIC_GET || m->kind == NIC_FETCH || m->kind == NIC_PULL;
 }
 
 /* Ends the first message of a flow, whose writing has; false: it waits for its reply. */
@@ -137,7 +149,7 @@ static bool end(struct nic_run *r, uint32_t message)
     struct nic_message *m = &r->messages[message];
     if (is_asked(m) && !m->replying) {
         m->replying = true;
-        answer(r, message, NIC_REPLY, r->now + r->m->dma);
+        answer(r, message, m->kind == NIC_PULL ? NIC_DATA : NIC_REPLY, r->now + r->m->dma);
         m = &r->messages[message];
     }
     if (is_asked(m) && !m->replied) {
@@ -294,13 +306,18 @@ static void find_entry(struct nic_run *r, struct nic_message *m)
 
 /* Messages whose first packet is ready get their entries. What there is nothing to wait for begins.
  */
-static void match_all(struct nic_run *r, struct nic_flow *f)
+static void match_all(struct nic_run *r, enum nic_class class, uint32_t flow)
 {
+    struct nic_flow *f = &r->flows[class].at[flow];
     while (f->unmatched != NIC_NONE && r->messages[f->unmatched].headed) {
         uint32_t i = f->unmatched;
         struct nic_message *m = &r->messages[i];
         f->unmatched = m->behind;
-        if (m->class == NIC_REQUEST && m->kind != NIC_SEND) {
+        if (is_for_recv(m)) {
+            nic_meet(r, i);
+            f = &r->flows[class].at[flow];
+            m = &r->messages[i];
+        } else if (m->class == NIC_REQUEST && m->kind != NIC_PULL) {
             find_entry(r, m);
         }
         bool handled = is_handled(r, m);
@@ -325,7 +342,7 @@ static void take_out(struct nic_run *r, struct nic_flow *f, uint32_t before, uin
     f->frontier = f->frontier == message ? m->behind : f->frontier;
     f->handled -= is_handled(r, m);
     f->mixed &= f->handled != 0;
-    if (m->kind == NIC_SEND) {
+    if ((is_for_recv(m) && !is_idle(m)) || m->kind == NIC_PULL || m->kind == NIC_DATA) {
         nic_told(r, message);
     } else {
         nic_free(r, message);
@@ -355,8 +372,8 @@ static void end_early(struct nic_run *r, enum nic_class class, uint32_t flow)
 /* Goes on with a flow as far as possible. */
 static void go_on(struct nic_run *r, enum nic_class class, uint32_t flow)
 {
-    struct nic_flow *f = &r->flows[class].at[flow];
-    match_all(r, f);
+    match_all(r, class, flow);
+    struct nic_flow *f;
     while (f = &r->flows[class].at[flow], f->first != f->unmatched) {
         uint32_t i = f->first;
         begin(r, i);

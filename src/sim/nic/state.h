@@ -33,9 +33,12 @@ enum nic_kind {
     NIC_PUT,    /* for an entry, as the others are */
     NIC_ATOMIC, /* is added to what is there */
     NIC_GET,
-    NIC_FETCH, /* a fetch, swap or compare-and-swap: an atomic that is answered by a reply */
+    NIC_FETCH,    /* a fetch, swap or compare-and-swap: an atomic that is answered by a reply */
+    NIC_ANNOUNCE, /* of a long send */
+    NIC_PULL,     /* gets its data */
     NIC_ACK,
     NIC_REPLY,
+    NIC_DATA, /* the reply to that */
 };
 
 struct nic_message {
@@ -46,6 +49,7 @@ struct nic_message {
     uint32_t flow;           /* in flows[class] */
     uint32_t entry;          /* that takes it; NIC_NONE: none does */
     uint32_t counts;        /* at its initiator: the counter of its answer; NIC_NONE: it has none */
+    uint32_t recv;          /* of a long message: the recv that it has met, NIC_NONE: none yet */
     uint32_t answers;       /* of a reply: the request, which ends when it has left */
     uint64_t ready;         /* when its first byte can leave */
     uint64_t bytes;         /* that it carries */
@@ -237,6 +241,16 @@ void nic_handle_packet(struct nic_run *r, uint32_t message, uint64_t bytes);
 bool nic_handle_end(struct nic_run *r, uint32_t message);
 void nic_look(struct nic_run *r, uint32_t hpu);
 void nic_go(struct nic_run *r, uint32_t hpu);
+/* ---- long messages (rendezvous.c) ---- */
+
+/* nic_is_long() says whether an operation sends one. nic_announce() announces it, nic_pull() gets
+ * the data for a recv; `ready` as above. nic_meet(): a send or announcement is next of its flow;
+ * the NIC has it meet its recv, or leaves that to the program. */
+bool nic_is_long(const struct nic_run *r, const struct goal_node *n);
+void nic_announce(struct nic_run *r, uint32_t rank, uint32_t node, uint64_t ready);
+void nic_pull(struct nic_run *r, const struct nic_message *announcement, uint32_t recv,
+              uint64_t ready);
+void nic_meet(struct nic_run *r, uint32_t message);
 
 /* ---- Portals (portals.c, counters.c) ---- */
 

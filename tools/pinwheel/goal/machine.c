@@ -31,6 +31,7 @@ int goal_machine_find(const char *name, struct nic_machine *m, char *error, size
                               .egress_queue = of.egress_queue,
                               .entry_messages = of.entry_messages,
                               .host = of.host,
+                              .handler = of.handler,
                               .loggops = of.loggops != 0};
     return 0;
 }

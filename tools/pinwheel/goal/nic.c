@@ -48,13 +48,16 @@ int goal_nic_check(struct goal_run *r)
 {
     char error[NET_ERROR];
     if (r->nic.name == NULL) {
-        return args_given(&r->args, "--matching") || args_given(&r->args, "--eager")
-                   ? args_error(&r->args, "--matching and --eager are about simulated NICs: --nic "
-                                          "is missing")
+        return args_given(&r->args, "--matching") || args_given(&r->args, "--eager") ||
+                       r->nic.rendezvous
+                   ? args_error(&r->args,
+                                "--matching, --eager and --rendezvous are about simulated "
+                                "NICs: --nic is missing")
                    : 0;
     }
     r->nic.machine.copies = r->nic.copies;
     r->nic.machine.eager = r->nic.eager;
+    r->nic.machine.rendezvous = r->nic.rendezvous;
     const char *option = meaningless(&r->args);
     if (option != NULL) {
         return args_error(&r->args,

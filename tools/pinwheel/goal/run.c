@@ -69,6 +69,8 @@ static const struct args_option run_options[] = {
      AT(nic.copies)},
     {"--eager", "BYTES", "longest message that is copied (4096)", ARGS_NUMBER, AT(nic.eager), 0,
      INT64_MAX},
+    {"--rendezvous", NULL, "longer ones are announced, and who matches gets them", ARGS_FLAG,
+     AT(nic.rendezvous)},
     {"--routing", "static|adaptive", "by destination (the default), or by load", ARGS_CHOICE,
      AT(net.config.routing), .group = GOAL_NET},
     {"--switching", "cut-through|store-and-forward",

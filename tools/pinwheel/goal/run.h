@@ -48,6 +48,7 @@ struct goal_nic {
     const char *name;       /* the value of --nic; NULL: not given */
     enum nic_copies copies; /* --matching */
     uint64_t eager;
+    bool rendezvous; /* --rendezvous */
     struct nic_machine machine;
 };
 

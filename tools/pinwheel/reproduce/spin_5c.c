@@ -88,6 +88,6 @@ const struct figure figure_spin_5c = {
     FIGURE_ANCHORS(anchors),
     .alone = true,
     .trace = traces,
-    .why = "where messages are small it is what a program takes for one of them: host_latency = "
-           "\"130ns\" in place of 51 would do. hpcc's time is that of the bytes of large ones",
+    .why = "where messages are short it is the copy of one, 51 ns (host_latency), and that only of "
+           "those whose recv is posted; hpcc's time is that of the bytes of large ones",
 };

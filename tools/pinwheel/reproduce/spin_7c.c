@@ -31,7 +31,7 @@ static const struct figure_row rows[] = {
 enum { RDMA, SPIN, CYCLES };
 
 static const struct figure_anchor anchors[] = {
-    {"20 % lower latency", SLIDES, ANCHOR_LESS, SPIN, RDMA, "discrete", 6, 64, 0.2, 0, 0.06},
+    {"20 % lower latency", SLIDES, ANCHOR_LESS, SPIN, RDMA, "discrete", 6, 64, 0.2, 0, 0},
     {"20 % lower latency", SLIDES, ANCHOR_LESS, CYCLES, RDMA, "discrete", 6, 64, 0.2, 0, 0},
     {"2.76 times the bandwidth", SLIDES, ANCHOR_MORE, SPIN, RDMA, "integrated", 6, 1048576, 1.76, 0,
      0.3},
@@ -48,7 +48,8 @@ const struct figure figure_spin_7c = {
     .cycles = 1U << CYCLES,
     .tolerance = 0.1,
     .side_by_side = true,
-    .why = "2.76 times: the paper's parameters give 2.03, as expected before the run; a program "
+    .why = "20 %: handlers of 10 ns save 26 %, those that count cycles 22. 2.76 times: the paper's "
+           "parameters give 2.03, as expected before the run; a program "
            "that works on memory at 83 GB/s instead of 150 would do (host_byte = \"12ps\")",
     FIGURE_ROWS(rows),
     FIGURE_ANCHORS(anchors),
