@@ -10,58 +10,42 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+
+import portals  # noqa: E402
+
 pinwheel = sys.argv[1]
 MOST = 2.4
 TREE = ("--network", "fattree:radix=8,levels=4")
 
 
-def text(ranks):
-    return f"num_ranks {len(ranks)}\n" + "".join(
-        f"rank {rank} {{\n" + "".join(f"{line}\n" for line in lines) + "}\n" for rank, lines in enumerate(ranks))
-
-
-def broadcast(ranks):
-    """By payload handlers, along a binomial tree."""
-    made = []
-    for rank in range(ranks):
-        children, half = [], ranks // 2
-        while half:
-            if rank % (2 * half) == 0:
-                children.append(rank + half)
-            half //= 2
-        puts = " ".join(f"put to {child} as 1" for child in children)
-        made.append([f"put 8b to {child} tag 1" for child in children] if rank == 0 else
-                    [f"append 8b allowed -1 tag 1 ph 10ns {puts} write ct 1", "test 1 for 1"])
-    return text(made)
-
-
 def stream(messages, entry, what="put 8b"):
     """Rank 1 to rank 0, one behind the other."""
-    return text([[f"append 64b allowed -1 tag 1 {entry} ct 1", f"test 1 for {messages}"],
+    return portals.text_of([[f"append 64b allowed -1 tag 1 {entry} ct 1", f"test 1 for {messages}"],
                  [f"{what} {'from' if what[0] == 'g' else 'to'} 0 tag 1 ct 2"] * messages + [f"test 2 for {messages}"]])
 
 
 def mixed(messages):
     """Puts behind gets, which they must wait for."""
-    return text([[f"append 64b allowed -1 tag 1 ct 1", f"test 1 for {2 * messages}"],
+    return portals.text_of([[f"append 64b allowed -1 tag 1 ct 1", f"test 1 for {2 * messages}"],
                  ["get 64b from 0 tag 1", "put 8b to 0 tag 1"] * messages])
 
 
 def incast(ranks):
-    return text([[f"append 64b allowed -1 tag 1 ph 50ns write ct 1", f"test 1 for {ranks - 1}"]] +
+    return portals.text_of([[f"append 64b allowed -1 tag 1 ph 50ns write ct 1", f"test 1 for {ranks - 1}"]] +
                 [["put 8b to 0 tag 1 ct 1", "test 1 for 1"]] * (ranks - 1))
 
 
 def triggered(operations):
     """All at once, and acks meanwhile."""
-    return text([["append 64b allowed -1 tag 1"] +
+    return portals.text_of([["append 64b allowed -1 tag 1"] +
                  ["tput 8b to 1 tag 1 when 3 reaches 1 ct 1"] * operations + ["count 3 by 1", f"test 1 for {operations}"],
                  ["append 64b allowed -1 tag 1"] + ["put 8b to 0 tag 1 ct 1"] * operations + [f"test 1 for {operations}"]])
 
 
 def entries(count):
     """As many as messages, which come in the opposite order."""
-    return text([[f"append 8b allowed 1 tag {tag} use_once ct 1" for tag in range(count)] + [f"test 1 for {count}"],
+    return portals.text_of([[f"append 8b allowed 1 tag {tag} use_once ct 1" for tag in range(count)] + [f"test 1 for {count}"],
                  [f"put 8b to 0 tag {tag}" for tag in reversed(range(count))]])
 
 
@@ -76,7 +60,8 @@ def work(schedule):
 
 
 wrong = 0
-for name, make, size in (("broadcast", broadcast, 256), ("a stream", lambda n: stream(n, ""), 1000),
+for name, make, size in (("broadcast", lambda n: portals.broadcast(n, 8), 256),
+                         ("triggered broadcast", lambda n: portals.triggered_broadcast(n, 8), 256), ("a stream", lambda n: stream(n, ""), 1000),
                          ("a stream to handlers", lambda n: stream(n, "ph 100ns write"), 1000),
                          ("gets", lambda n: stream(n, "", "get 8b"), 1000), ("gets and puts", mixed, 500),
                          ("incast at handlers", incast, 256), ("triggered puts", triggered, 1000),

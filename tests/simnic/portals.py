@@ -169,3 +169,44 @@ def make(rng, kinds=MOVES):
     for _ in range(rng.randint(1, 4)):
         s.round()
     return s.text(), s.ranks
+
+
+def text_of(ranks):
+    """A schedule of these lines of each rank."""
+    return f"num_ranks {len(ranks)}\n" + "".join(
+        f"rank {rank} {{\n" + "".join(f"{line}\n" for line in lines) + "}\n" for rank, lines in enumerate(ranks))
+
+
+def children(rank, ranks):
+    """In a binomial tree, the largest part first."""
+    half, made = 1, []
+    while half < ranks:
+        half *= 2
+    while half > 1:
+        half //= 2
+        if rank % (2 * half) == 0 and rank + half < ranks:
+            made.append(rank + half)
+    return made
+
+
+def broadcast(ranks, size):
+    """Payload handlers put each packet to the children; the root's program begins."""
+    packets = max(1, -(-size // PACKET))
+    made = [[f"put {size}b to {child} tag 1" for child in children(0, ranks)]]
+    for rank in range(1, ranks):
+        puts = " ".join(f"put to {child} as 1" for child in children(rank, ranks))
+        # of a message of several packets the children get as many messages
+        counted = packets if rank in children(0, ranks) else 0
+        made.append([f"append {max(size, 1)}b allowed -1 tag 1 ph {TIME} {puts} write ct 1",
+                     f"test 1 for {1 if counted else packets}"])
+    return text_of(made)
+
+
+def triggered_broadcast(ranks, size):
+    """What has come triggers the puts to the children."""
+    made = [[f"put {size}b to {child} tag 1" for child in children(0, ranks)]]
+    for rank in range(1, ranks):
+        made.append([f"append {size}b allowed -1 tag 1 ct 1"] +
+                    [f"tput {size}b to {child} tag 1 when 1 reaches 1" for child in children(rank, ranks)] +
+                    ["test 1 for 1"])
+    return text_of(made)

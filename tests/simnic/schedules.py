@@ -99,6 +99,11 @@ with tempfile.TemporaryDirectory() as folder:
             file.write(schedule.write_binary(ranks))
         network = NETWORKS[seed % len(NETWORKS)] if len(ranks) <= 8 else ()
         compare(f"seed {seed}", path, NICS[seed % len(NICS)], len(ranks), MATCHING[seed % len(MATCHING)], network)
+    for make in (portals.broadcast, portals.triggered_broadcast) if first == 0 else ():
+        for size, count in ((13, 8), (8, 20000), (16, 4096)):
+            subprocess.run([pinwheel, "goal", "compile", "-", "-o", path], input=make(size, count), text=True, check=True)
+            for nic in NICS[:3]:
+                compare(make.__name__, path, nic, size)
     for number, (name, size, count) in enumerate(PATTERNS if first == 0 else ()):
         made = subprocess.run([pinwheel, "goal", "gen", name, "--ranks", str(size), "--size", str(count), "-o",
                                path], capture_output=True, text=True)

@@ -62,7 +62,7 @@ struct goal_run {
     struct sim_input in;
     struct sim_output out;
     struct goal goal;
-    double seconds;
+    double seconds, processor; /* that the run took, of real time and of the processor's */
     struct goal_sweep sweep;
     const char *svg; /* file for the picture of the sweep; NULL: none */
     bool critical_path;
