@@ -58,7 +58,8 @@ test:
 	@tools/packages.sh test
 	$(call configure,$(BUILD),-DPINWHEEL_TESTS=ON $(WERROR))
 	$(call configure,$(BUILD)-clang,$(CLANG))
-	cd $(BUILD) && $(CTEST) -LE long
+	@rm -f $(BUILD)/Testing/Temporary/LastTestsDisabled.log
+	(cd $(BUILD) && $(CTEST) -LE long); status=$$?; tools/left_out.py $(BUILD); exit $$status
 
 test-long: test
 	@tools/packages.sh deb

@@ -23,7 +23,7 @@ fail()
 }
 skip()
 {
-    echo "without privilege left out: handlers on a live interface ($*)"
+    echo "left out: handlers on a live interface: $*"
     exit 77
 }
 has() # FILE TEXT
@@ -84,8 +84,10 @@ refused() # TEXT ARGUMENT...: the command says no, on the interface of b
 pair() # ARGUMENT...: of `ip link add`, for both ends
 {
     command -v ping > /dev/null || skip "there is no ping"
-    "$pinwheel" raw check icmp-echo --prove 1 2>&1 | grep -q "not asked" && skip "CAP_BPF is missing"
-    ip netns add "$tag-a" 2> /dev/null || skip "network namespaces are not allowed"
+    "$pinwheel" raw check icmp-echo --prove 1 2>&1 | grep -q "not asked" &&
+        skip "CAP_BPF and CAP_NET_ADMIN are missing"
+    ip netns add "$tag-a" 2> /dev/null ||
+        skip "network namespaces are not allowed, which need CAP_SYS_ADMIN"
     ip netns add "$tag-b"
     ip -n "$tag-a" link add veth "$@" type veth peer name veth "$@" netns "$tag-b"
     for side in a b; do
