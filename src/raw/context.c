@@ -219,8 +219,14 @@ void raw_context_frame(struct raw_context *c, struct raw_source *source,
 {
     bool begins;
     int result = DROP; /* why the frame is dropped, if its message is */
-    struct raw_message *m = raw_message_find(c, &rules->set[(unsigned)f->verdict >> 1], f, &begins);
+    const struct raw_set *set = &rules->set[(unsigned)f->verdict >> 1];
+    struct raw_message *m = raw_message_find(c, set, f, &begins);
     c->counts.frames++;
+    if (m == NULL) {
+        /* messages that are too old by now make room */
+        raw_context_age(c, source, f->time, false);
+        m = raw_message_find(c, set, f, &begins);
+    }
     if (m == NULL) {
         c->counts.no_room++;
         source->ops->done(source, f, RAW_DROP, 0);

@@ -11,9 +11,12 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { STACK = 65536 };
 
@@ -42,12 +45,44 @@ static int machine_of(const char *path, char error[RAW_ERROR])
     return head[18] | head[19] << 8;
 }
 
+/* A segment that lies beyond the end of a shared object ends the process when it is touched, so
+ * that is looked for before. What the segments hold is the user's program, and trusted. */
+static int check_segments(const char *path, char error[RAW_ERROR])
+{
+    Elf64_Ehdr head;
+    Elf64_Phdr segment;
+    struct stat file;
+    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = -1;
+    if (fd < 0 || fstat(fd, &file) != 0 || pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(segment)) {
+        goto end;
+    }
+    uint64_t size = (uint64_t)file.st_size;
+    for (unsigned i = 0; i < head.e_phnum; i++) {
+        uint64_t at = head.e_phoff + (uint64_t)i * sizeof(segment);
+        if (at > size || pread(fd, &segment, sizeof(segment), (off_t)at) != sizeof(segment) ||
+            segment.p_offset > size || segment.p_filesz > size - segment.p_offset) {
+            goto end;
+        }
+    }
+    rc = 0;
+end:
+    if (fd >= 0) {
+        close(fd);
+    }
+    return rc == 0 ? 0
+                   : fail(error, path, "is no whole shared object: a segment is beyond its end");
+}
+
 static int open_native(struct raw_context *c, const char *const names[3], char error[RAW_ERROR])
 {
     char path[4096];
     const char *image = c->options.image;
     /* dlopen() looks for a name without a slash elsewhere */
     snprintf(path, sizeof(path), "%s%s", strchr(image, '/') != NULL ? "" : "./", image);
+    if (check_segments(path, error) != 0) {
+        return -1;
+    }
     c->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (c->library == NULL) {
         return fail(error, image, dlerror());

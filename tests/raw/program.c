@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { PINGS = 12 };
+enum { PINGS = 12, SHORT_NOT = 5 }; /* SHORT_NOT: of them, longer than 100 bytes */
 
 static const char *pings, *icmp, *count, *ask;
 
@@ -138,6 +138,35 @@ static void queues(void **state)
     pw_raw_close(raw);
 }
 
+/* A host that has stopped answering costs its own context time-outs, and no frame of another. */
+static void stopped(void **state)
+{
+    struct pw_raw *raw = fresh();
+    struct pw_raw_context asks = {
+        .name = "asks", .image = ask, .slots = 4, .room = 9000, .budget_us = 20000};
+    struct pw_raw_context echo = {.name = "echo", .image = icmp, .priority = 1};
+    struct pw_raw_source s = {.pcap = pings};
+    struct pw_raw_counts n;
+    (void)state;
+    assert_int_equal(pw_raw_context(raw, &asks), 0);
+    assert_int_equal(pw_raw_context(raw, &echo), 1);
+    assert_int_equal(pw_raw_rules(raw,
+                                  "set a context asks { icmp.type = echo; ip.length = 0..100 }\n"
+                                  "set e context echo { icmp.type = echo }"),
+                     0);
+    assert_int_equal(pw_raw_open(raw, &s), 0);
+    run_all(raw);
+    assert_int_equal(pw_raw_counts(raw, 0, &n), 0);
+    assert_int_equal(n.answered, 0);
+    assert_int_equal(n.timeouts, 4);
+    assert_true(n.failed > 0);
+    assert_int_equal(n.frames, n.timeouts + n.failed + n.dropped);
+    assert_int_equal(pw_raw_counts(raw, 1, &n), 0);
+    assert_int_equal(n.answered, SHORT_NOT);
+    assert_int_equal(n.timeouts + n.failed + n.faults, 0);
+    pw_raw_close(raw);
+}
+
 static void wrong(void **state)
 {
     struct pw_raw *raw = fresh();
@@ -176,10 +205,8 @@ static void wrong(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers),
-        cmocka_unit_test(contexts),
-        cmocka_unit_test(queues),
-        cmocka_unit_test(wrong),
+        cmocka_unit_test(answers), cmocka_unit_test(contexts), cmocka_unit_test(queues),
+        cmocka_unit_test(stopped), cmocka_unit_test(wrong),
     };
     if (argc != 5) {
         return 2;

@@ -44,3 +44,18 @@ int raw_guard(const char *iface, const struct raw_rules *rules, bool yes, char e
              iface, takes);
     return -1;
 }
+
+bool raw_guard_tags(const char *iface, const struct raw_rules *rules)
+{
+    enum { TYPE = 12 };
+    for (unsigned s = 0; s < rules->count; s++) {
+        for (unsigned c = 0; c < rules->set[s].count; c++) {
+            const struct raw_rule *r = &rules->set[s].clause[c].rule[0];
+            uint32_t type = r->start >> 16;
+            if (r->offset == TYPE && !r->little && (type == 0x8100 || type == 0x88a8)) {
+                return raw_iface_strips(iface);
+            }
+        }
+    }
+    return false;
+}

@@ -9,4 +9,8 @@
  * rules take ARP or ssh from it, unless the user has said yes. */
 int raw_guard(const char *iface, const struct raw_rules *rules, bool yes, char error[RAW_ERROR]);
 
+/* raw_guard_tags() returns true if rules ask for VLAN tags which the interface takes off its
+ * frames, so that no program sees them. */
+bool raw_guard_tags(const char *iface, const struct raw_rules *rules);
+
 #endif

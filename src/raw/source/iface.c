@@ -50,6 +50,13 @@ int raw_iface_address(const char *iface, uint8_t address[6])
     return rc;
 }
 
+bool raw_iface_strips(const char *iface)
+{
+    struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
+    struct ifreq r = {.ifr_data = (void *)&flags};
+    return ask(iface, SIOCETHTOOL, &r) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0;
+}
+
 bool raw_iface_gone(unsigned ifindex)
 {
     char name[IF_NAMESIZE];

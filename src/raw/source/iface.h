@@ -14,6 +14,9 @@ int raw_iface_mtu(const char *iface);
 /* raw_iface_address() stores the interface's own address of the link. 0 or -errno. */
 int raw_iface_address(const char *iface, uint8_t address[6]);
 
+/* raw_iface_strips() is true if the interface takes VLAN tags off its frames, as it is set. */
+bool raw_iface_strips(const char *iface);
+
 /* raw_iface_gone() is true if this namespace has no interface of that index any more. For threads
  * that spin: raw_iface_gone_now_and_then() asks the kernel once in many calls. */
 bool raw_iface_gone(unsigned ifindex);

@@ -462,12 +462,17 @@ int raw_xdp_open(struct raw_source **source, const struct raw_iface_options *o,
         return -1;
     }
     x->source.can_pass = x->native;
-    snprintf(said, RAW_ERROR, "%s: %u queue%s, %s, %s%s", x->iface, queues, queues > 1 ? "s" : "",
-             x->native ? "native" : "skb",
-             x->contexts == 0        ? "no handlers"
-             : x->queue[0].zero_copy ? "zero-copy"
-                                     : "copy",
-             x->joined != NULL ? ", in pieces" : "");
+    int n = snprintf(said, RAW_ERROR, "%s: %u queue%s, %s, %s%s", x->iface, queues,
+                     queues > 1 ? "s" : "", x->native ? "native" : "skb",
+                     x->contexts == 0        ? "no handlers"
+                     : x->queue[0].zero_copy ? "zero-copy"
+                                             : "copy",
+                     x->joined != NULL ? ", in pieces" : "");
+    if (raw_guard_tags(x->iface, wanted->rules)) {
+        snprintf(said + n, RAW_ERROR - (size_t)n,
+                 "; a tag that %s takes off a frame is not seen (ethtool -K %s rxvlan off)",
+                 x->iface, x->iface);
+    }
     *source = &x->source;
     return 0;
 }
