@@ -114,8 +114,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     MUST(rc[0] == -ENODATA || rc[0] == -EIO);
     s->ops->counts(s, &counts);
-    for (unsigned i = 0; i < RAW_SETS; i++) {
-        matched += counts.matched[i];
+    for (size_t i = 0; i < sizeof(counts.matched) / sizeof(counts.matched[0]); i++) {
+        matched += counts.matched[i].frames;
     }
     MUST(matched == frames && counts.sent + counts.passed <= frames);
     s->ops->close(s);
