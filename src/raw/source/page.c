@@ -43,27 +43,6 @@ static int make_file(const char *folder, const char *path)
     return fd;
 }
 
-struct raw_page *raw_page_show(const char *folder, const char *command, const char *source,
-                               char error[RAW_ERROR])
-{
-    char path[512];
-    path_of(path, folder);
-    int fd = make_file(folder, path);
-    struct raw_page *p =
-        fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (p == MAP_FAILED) {
-        snprintf(error, RAW_ERROR, "`pinwheel nic` will not see this process: %.120s: %s", path,
-                 strerror(fd < 0 ? -fd : errno));
-        return NULL;
-    }
-    snprintf(p->command, sizeof(p->command), "%s", command);
-    snprintf(p->source, sizeof(p->source), "%.63s", source);
-    p->process = (int32_t)getpid();
-    p->opened = (int64_t)time(NULL);
-    __atomic_store_n(&p->version, RAW_PAGE_VERSION, __ATOMIC_RELEASE);
-    return p;
-}
-
 void raw_page_hide(struct raw_page *page, const char *folder)
 {
     char path[512];
@@ -120,4 +99,30 @@ int raw_page_each(const char *folder, void (*see)(void *arg, const struct raw_pa
     }
     closedir(d);
     return 0;
+}
+
+static void nobody(void *arg, const struct raw_page *page)
+{
+}
+
+struct raw_page *raw_page_show(const char *folder, const char *command, const char *source,
+                               char error[RAW_ERROR])
+{
+    char path[512];
+    (void)raw_page_each(folder, nobody, NULL); /* those of processes that were killed go */
+    path_of(path, folder);
+    int fd = make_file(folder, path);
+    struct raw_page *p =
+        fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED) {
+        snprintf(error, RAW_ERROR, "`pinwheel nic` will not see this process: %.120s: %s", path,
+                 strerror(fd < 0 ? -fd : errno));
+        return NULL;
+    }
+    snprintf(p->command, sizeof(p->command), "%s", command);
+    snprintf(p->source, sizeof(p->source), "%.63s", source);
+    p->process = (int32_t)getpid();
+    p->opened = (int64_t)time(NULL);
+    __atomic_store_n(&p->version, RAW_PAGE_VERSION, __ATOMIC_RELEASE);
+    return p;
 }
