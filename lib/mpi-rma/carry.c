@@ -215,7 +215,10 @@ int carry_wait(struct window *w, struct sync *s)
             take_words(w, s);
         }
         if (!poll(w, s)) {
-            w->pause = s == &w->sync ? 0 : w->pause;
+            if (s == &w->sync) { /* nothing is left of a call that an end of a rank has ended */
+                w->answered = false;
+                w->pause = 0;
+            }
             return sync_error(s);
         }
         if (s != &w->sync || !w->answered) {
