@@ -161,6 +161,13 @@ PW_RMA_EXPORT struct pw_rma_peer *pw_rma_key_peer(const struct pw_rma_key *key);
  * the region or its process is gone; -EAGAIN another thread is about to find out. */
 PW_RMA_EXPORT int pw_rma_map(struct pw_rma_key *key, void **start);
 
+/* pw_rma_key_memory() says that the program has mapped a region itself, all of it, at `start`, and
+ * keeps it there until the key is closed: operations with this key are as with memory that this
+ * library has mapped, but nobody looks whether the owner is still there. To be called before the
+ * first operation with the key. -EINVAL  no address; -EBUSY  the region is mapped already, or it is
+ * known that it cannot be; -ECANCELED  the path was limited */
+PW_RMA_EXPORT int pw_rma_key_memory(struct pw_rma_key *key, void *start);
+
 /* ---- Requests ---- */
 
 /* A request stands for one operation, from the call that is given it until pw_rma_test() or

@@ -7,7 +7,7 @@
  * entries, and a reader who saw that looks again. Tables that have become too small stay, because a
  * reader may be in one; together they are smaller than the one in use.
  */
-#include "window.h"
+#include "create.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -247,6 +247,9 @@ static int read_slot(struct window *w, struct target *t)
     if (rc == 0) {
         if (w->limit != PW_RMA_DIRECT) { /* else what PINWHEEL_RMA_PATH says holds */
             pw_rma_key_limit(key, w->limit);
+        }
+        if (w->shared != NULL) { /* where paths are limited operations go by messages */
+            pw_rma_key_memory(key, shared_part(w->shared, t->rank));
         }
         t->peer = pw_rma_key_peer(key);
         t->key = key;

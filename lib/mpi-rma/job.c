@@ -127,20 +127,22 @@ static uint64_t host_number(void)
     return h;
 }
 
+/* Peers of the host map the control region, so that synchronisation is by their processors' atomic
+ * instructions; where there is no room for that all of it goes by messages. */
 static bool open_control(void)
 {
     static struct pw_rma_region *region;
+    const unsigned access = PW_RMA_READ | PW_RMA_WRITE | PW_RMA_NOTIFY;
     size_t size = SLOTS * sizeof(struct slot);
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        return false;
+    void *memory;
+    if (pw_rma_allocate(job.rma, size, access, &memory, &region) != 0) {
+        memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED || pw_rma_register(job.rma, memory, size, access, &region) != 0) {
+            return false;
+        }
     }
     job.slots = memory;
-    if (pw_rma_register(job.rma, memory, size, PW_RMA_READ | PW_RMA_WRITE | PW_RMA_NOTIFY,
-                        &region) != 0) {
-        return false;
-    }
     job.control = region;
     return pw_notify_open(region, NULL, PW_NOTIFY_TAG_ANY, 1, &job.notes) == 0 &&
            pw_notify_start(job.notes) == 0 &&

@@ -9,7 +9,6 @@
  */
 #include "move.h"
 
-#include "create.h"
 #include "dynamic.h"
 
 #include <errno.h>
@@ -294,32 +293,12 @@ static int move_dynamic(struct window *w, struct target *t, const struct ready *
     return MPI_SUCCESS;
 }
 
-/* The memory of a rank that this process has mapped, as all of a shared window is. */
-static bool move_shared(struct window *w, const struct ready *r, uint64_t at,
-                        const struct pw_rma_request *request)
-{
-    if (w->shared == NULL || request != NULL || r->m->kind > MOVE_GET || !r->target->plain ||
-        !r->origin->plain || w->limit != PW_RMA_DIRECT) {
-        return false;
-    }
-    char *there = (char *)shared_part(w->shared, (uint32_t)r->m->rank) + at;
-    if (r->m->kind == MOVE_PUT) {
-        memmove(there, r->m->origin.start, r->bytes);
-    } else {
-        memmove(r->m->origin.start, there, r->bytes);
-    }
-    return true;
-}
-
 static int move_static(struct window *w, const struct target *t, const struct ready *r,
                        struct pw_rma_request *request)
 {
     __int128 low, high;
     if (!find_range(r, t->disp_unit, &low, &high) || high > (__int128)t->length) {
         return out_of_range(w, r->m, t->length);
-    }
-    if (move_shared(w, r, (uint64_t)r->m->disp * t->disp_unit, request)) {
-        return MPI_SUCCESS;
     }
     int rc = send_move(r, t->key, (uint64_t)r->m->disp * t->disp_unit, request);
     if (rc != 0) {
@@ -457,8 +436,7 @@ int move_quick(struct window *w, const struct move *m)
     }
     struct target *t = target_find(w, (uint32_t)m->rank);
     if (t == NULL || (!w->all_locked && t->locked == UNLOCKED) ||
-        __atomic_load_n(&t->peer, __ATOMIC_ACQUIRE) == NULL || t->key == NULL || m->disp < 0 ||
-        w->shared != NULL) {
+        __atomic_load_n(&t->peer, __ATOMIC_ACQUIRE) == NULL || t->key == NULL || m->disp < 0) {
         return MOVE_NOT_QUICK;
     }
     uint64_t bytes, at, end;

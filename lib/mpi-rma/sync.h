@@ -35,7 +35,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SYNC_ROUNDS = 32, SYNC_WORDS = 4, SYNC_NUMBER_BITS = 20 };
+enum { SYNC_ROUNDS = 20, SYNC_WORDS = 4, SYNC_NUMBER_BITS = 20 };
 
 /* What other ranks change, one word by one atomic operation. */
 enum sync_word {

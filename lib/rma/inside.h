@@ -400,7 +400,7 @@ bool direct_atomic(struct atomic *a, struct pw_rma_key *key, size_t length, cons
 static inline void atomic_went(const struct operation *o)
 {
     const struct pw_rma_key *key = o->key;
-    if (key->is.token != 0) {
+    if (key->is.token != 0 || key->memory != NULL) {
         atomic_fetch_add(&key->peer->away[key->is.rail].begun, 1);
     }
 }

@@ -223,7 +223,7 @@ int meet_whole(struct pw_rma_key *key)
 
 void meet_leave(struct pw_rma_key *key)
 {
-    if (key->memory == NULL) {
+    if (key->memory == NULL || key->mapped == 0) { /* or the program's own mapping */
         return;
     }
     if (key->handed != NULL) {

@@ -82,6 +82,27 @@ int pw_rma_map(struct pw_rma_key *key, void **start)
     return 0;
 }
 
+int pw_rma_key_memory(struct pw_rma_key *key, void *start)
+{
+    static struct control registered = {1};
+    static struct life always = {1};
+    enum mapping m = MAP_NEW;
+    if (start == NULL) {
+        return -EINVAL;
+    }
+    if (key->most != WAY_DIRECT) {
+        return -ECANCELED;
+    }
+    if (!atomic_compare_exchange_strong(&key->mapping, &m, MAP_ASKED)) {
+        return -EBUSY;
+    }
+    key->memory = start; /* `mapped` stays 0: it is not this library's to unmap */
+    key->control = &registered;
+    key->life = &always;
+    atomic_store_explicit(&key->mapping, MAP_ALL, memory_order_release);
+    return 0;
+}
+
 int pw_rma_key_limit(struct pw_rma_key *key, enum pw_rma_path path)
 {
     static const enum way ways[] = {[PW_RMA_NATIVE] = WAY_NATIVE,

@@ -456,3 +456,40 @@ PTEST(too_much, 2)
     region_end(region);
     ends_close(&e);
 }
+
+/* Memory that the program has mapped itself: here its own. */
+PTEST(own_mapping, 1)
+{
+    static _Alignas(64) unsigned char memory[LENGTH];
+    struct ends e;
+    const uint64_t one = 1;
+    uint64_t was = 9;
+    const long double many = 3;
+    ends_serve(&e, KIND_MP, rank, size, 0, memory, LENGTH, BOTH);
+    struct pw_rma_key *limited = key_of(e.rma, 0), *late = key_of(e.rma, 0);
+    REFUSED(pw_rma_key_memory(e.key, NULL), EINVAL);
+    DONE(pw_rma_key_memory(e.key, memory));
+    REFUSED(pw_rma_key_memory(e.key, memory), EBUSY);
+    moves(e.key, memory, e.rma);
+    memset(memory, 0, 64);
+    uint64_t before = messages_of(e.rma);
+    DONE(pw_rma_fetch_op(e.key, &one, &was, 0, PW_RMA_SUM, PW_RMA_UINT64, NULL));
+    DONE(pw_rma_flush(pw_rma_key_peer(e.key)));
+    CHECK_EQ(was, 0);
+    CHECK_EQ(memory[0], 1);
+    CHECK_EQ(messages_of(e.rma), before);
+    /* what only the interface does goes there */
+    DONE(pw_rma_accumulate(e.key, &many, 1, 16, PW_RMA_SUM, PW_RMA_LONG_DOUBLE, NULL));
+    DONE(pw_rma_flush(pw_rma_key_peer(e.key)));
+    CHECK_EQ(messages_of(e.rma), before + 1);
+    CHECK_EQ(memcmp(memory + 16, &many, 10), 0);
+    /* a key whose operations may not be direct, and one that is known not to be mapped */
+    DONE(pw_rma_key_limit(limited, PW_RMA_NATIVE));
+    REFUSED(pw_rma_key_memory(limited, memory), ECANCELED);
+    put_word(late, 5, 8);
+    REFUSED(pw_rma_key_memory(late, memory), EBUSY);
+    CHECK_EQ(memory[8], 5);
+    pw_rma_key_close(limited);
+    pw_rma_key_close(late);
+    ends_served(&e);
+}
