@@ -8,22 +8,12 @@
 #define ORIGIN ((struct side){(void *)(uintptr_t)origin, origin_count, origin_type})
 #define RESULT ((struct side){(void *)(uintptr_t)result, result_count, result_type})
 
-#define QUICK(kind_)                                                                               \
-    struct window *quick = window_of(win);                                                         \
-    if (quick != NULL) {                                                                           \
-        struct move q;                                                                             \
-        q.call = (kind_) == MOVE_PUT ? "MPI_Put" : "MPI_Get";                                      \
-        q.kind = (kind_);                                                                          \
-        q.origin = ORIGIN;                                                                         \
-        q.rank = rank;                                                                             \
-        q.disp = disp;                                                                             \
-        q.count = count;                                                                           \
-        q.datatype = type;                                                                         \
-        int rc = move_quick(quick, &q);                                                            \
-        if (rc != MOVE_NOT_QUICK) {                                                                \
-            return rc;                                                                             \
-        }                                                                                          \
-    }
+/* Most operations are short and alike, and go the quick way. */
+static inline int move(struct window *w, const struct move *m, MPI_Request *request)
+{
+    int rc = request == NULL ? move_quick(w, m) : MOVE_NOT_QUICK;
+    return rc != MOVE_NOT_QUICK ? rc : move_run(w, m, request);
+}
 
 #define MOVE(name, kind_, origin_, result_, op_, request, ...)                                     \
     struct window *w = window_of(win);                                                             \
@@ -39,7 +29,7 @@
                      .count = count,                                                               \
                      .datatype = type,                                                             \
                      .op = (op_)};                                                                 \
-    return move_run(w, &m, request)
+    return move(w, &m, request)
 
 #define NOTHING ((struct side){NULL, 0, MPI_DATATYPE_NULL})
 #define A_PUT origin, origin_count, origin_type, rank, disp, count, type
@@ -52,7 +42,6 @@
 #define CALLS(SUFFIX, COUNT)                                                                       \
     int PMPI_Put##SUFFIX(SIDE(origin, COUNT), TARGET(COUNT), MPI_Win win)                          \
     {                                                                                              \
-        QUICK(MOVE_PUT)                                                                            \
         MOVE(Put##SUFFIX, MOVE_PUT, ORIGIN, NOTHING, MPI_OP_NULL, NULL, A_PUT, win);               \
     }                                                                                              \
     ALSO_MPI(Put##SUFFIX);                                                                         \
@@ -64,7 +53,6 @@
     int PMPI_Get##SUFFIX(void *origin, COUNT origin_count, MPI_Datatype origin_type,               \
                          TARGET(COUNT), MPI_Win win)                                               \
     {                                                                                              \
-        QUICK(MOVE_GET)                                                                            \
         MOVE(Get##SUFFIX, MOVE_GET, ORIGIN, NOTHING, MPI_OP_NULL, NULL, A_PUT, win);               \
     }                                                                                              \
     ALSO_MPI(Get##SUFFIX);                                                                         \
@@ -124,7 +112,7 @@ int PMPI_Fetch_and_op(const void *origin, void *result, MPI_Datatype type, int r
                      .count = 1,
                      .datatype = type,
                      .op = op};
-    return move_run(w, &m, NULL);
+    return move(w, &m, NULL);
 }
 ALSO_MPI(Fetch_and_op);
 
@@ -144,6 +132,6 @@ int PMPI_Compare_and_swap(const void *origin, const void *compare, void *result,
                      .disp = disp,
                      .count = 1,
                      .datatype = type};
-    return move_run(w, &m, NULL);
+    return move(w, &m, NULL);
 }
 ALSO_MPI(Compare_and_swap);

@@ -47,30 +47,34 @@ static const struct {
     {MPI_MINLOC, PW_RMA_MINLOC, CLASS_PAIR},
 };
 
-/* Which operation of ours an MPI_Op is on the target's type. */
-static int choose_op(struct window *w, struct ready *r)
+enum fit { FITS, NO_SUCH_OPERATION, NO_MEANING, NO_SWAP };
+
+/* Which operation of ours an MPI_Op is on a type. */
+static enum fit find_op(const struct move *m, const struct type *type, enum pw_rma_op *op)
 {
-    const struct move *m = r->m;
     if (m->kind == MOVE_COMPARE_SWAP) {
         unsigned fits = CLASS_INTEGER | CLASS_LOGICAL | CLASS_BYTE;
-        return (r->target->class & fits) != 0 && r->target->lasts
-                   ? MPI_SUCCESS
-                   : window_error(
-                         w, MPI_ERR_TYPE,
-                         "%s: the type must be a predefined one of integers, logicals or bytes",
-                         m->call);
+        return (type->class & fits) != 0 && type->lasts ? FITS : NO_SWAP;
     }
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
         if (operations[i].op == m->op) {
-            if ((operations[i].classes & r->target->class) == 0) {
-                return window_error(w, MPI_ERR_OP, "%s: the operation has no meaning for the type",
-                                    m->call);
-            }
-            r->op = operations[i].is;
-            return MPI_SUCCESS;
+            *op = operations[i].is;
+            return (operations[i].classes & type->class) != 0 ? FITS : NO_MEANING;
         }
     }
-    return window_error(w, MPI_ERR_OP, "%s: the operation must be a predefined one", m->call);
+    return NO_SUCH_OPERATION;
+}
+
+static int choose_op(struct window *w, struct ready *r)
+{
+    static const char *const texts[] = {
+        [NO_SUCH_OPERATION] = "the operation must be a predefined one",
+        [NO_MEANING] = "the operation has no meaning for the type",
+        [NO_SWAP] = "the type must be a predefined one of integers, logicals or bytes"};
+    enum fit fit = find_op(r->m, r->target, &r->op);
+    return fit == FITS ? MPI_SUCCESS
+                       : window_error(w, fit == NO_SWAP ? MPI_ERR_TYPE : MPI_ERR_OP, "%s: %s",
+                                      r->m->call, texts[fit]);
 }
 
 /* ---- Sending ---- */
@@ -434,20 +438,26 @@ int move_quick(struct window *w, const struct move *m)
         m->origin.datatype != m->datatype || m->origin.count != m->count) {
         return MOVE_NOT_QUICK;
     }
+    struct ready r = {.m = m, .basic = type->basic};
+    if (m->kind >= MOVE_ACCUMULATE &&
+        ((m->kind != MOVE_ACCUMULATE &&
+          (m->result.datatype != m->datatype || m->result.count != m->count)) ||
+         find_op(m, type, &r.op) != FITS)) {
+        return MOVE_NOT_QUICK;
+    }
     struct target *t = target_find(w, (uint32_t)m->rank);
     if (t == NULL || (!w->all_locked && t->locked == UNLOCKED) ||
         __atomic_load_n(&t->peer, __ATOMIC_ACQUIRE) == NULL || t->key == NULL || m->disp < 0) {
         return MOVE_NOT_QUICK;
     }
-    uint64_t bytes, at, end;
-    if (__builtin_mul_overflow((uint64_t)m->count, type->size, &bytes) ||
+    uint64_t at, end;
+    if (__builtin_mul_overflow((uint64_t)m->count, type->size, &r.bytes) ||
         __builtin_mul_overflow((uint64_t)m->disp, t->disp_unit, &at) ||
-        __builtin_add_overflow(at, bytes, &end) || end > t->length || bytes == 0) {
+        __builtin_add_overflow(at, r.bytes, &end) || end > t->length || r.bytes == 0) {
         return MOVE_NOT_QUICK;
     }
     count(w, m);
-    int rc = m->kind == MOVE_PUT ? pw_rma_put(t->key, m->origin.start, bytes, at, NULL)
-                                 : pw_rma_get(t->key, m->origin.start, bytes, at, NULL);
+    int rc = send_plain(&r, t->key, at, NULL);
     return rc == 0 ? MPI_SUCCESS
                    : window_error(w, class_of(rc), "%s: rank %d: error %d", m->call, m->rank, rc);
 }

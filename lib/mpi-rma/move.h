@@ -36,8 +36,8 @@ struct move {
  * completes. 0, or a class of errors that was told. */
 int move_run(struct window *w, const struct move *m, MPI_Request *request);
 
-/* move_quick() does a put or get of equal predefined types in a passive epoch, at a target that is
- * known; MOVE_NOT_QUICK: it is not that, and nothing was done. */
+/* move_quick() does an operation without a request on equal predefined types in a passive epoch, at
+ * a target that is known; MOVE_NOT_QUICK: it is not that, and nothing was done. */
 enum { MOVE_NOT_QUICK = -1 };
 int move_quick(struct window *w, const struct move *m);
 

@@ -47,7 +47,7 @@ bool direct_put(struct pw_rma_key *key, const void *from, size_t length, uint64_
     }
     direct_end(key, &held);
     KILL_POINT("rma-stored");
-    direct_done(key->peer, true);
+    direct_done(key->peer, true, false);
     return true;
 }
 
@@ -71,7 +71,7 @@ bool direct_get(struct pw_rma_key *key, void *to, size_t length, uint64_t offset
         memmove(to, from, length);
     }
     direct_end(key, &held);
-    direct_done(key->peer, false);
+    direct_done(key->peer, false, false);
     return true;
 }
 
@@ -81,10 +81,14 @@ bool direct_get(struct pw_rma_key *key, void *to, size_t length, uint64_t offset
  * that store was seen by all, and with it what was stored before. */
 int direct_flush(struct pw_rma_peer *peer)
 {
-    if (!atomic_load_explicit(&peer->stored, memory_order_relaxed)) {
+    bool stored = atomic_load_explicit(&peer->stored, memory_order_relaxed);
+    if (!stored && !atomic_load_explicit(&peer->changed, memory_order_relaxed)) {
         return 0;
     }
-    atomic_exchange(&peer->stored, false); /* a full fence */
+    atomic_store_explicit(&peer->changed, false, memory_order_relaxed);
+    if (stored) {
+        atomic_exchange(&peer->stored, false); /* a full fence */
+    }
     bool there = peer->life == NULL ||
                  (atomic_load_explicit(&peer->life->thread, memory_order_relaxed) & 0x3fffffff);
     return there ? 0 : -EPIPE;

@@ -256,6 +256,6 @@ bool direct_atomic(struct atomic *a, struct pw_rma_key *key, size_t length, cons
     }
     direct_end(key, &held);
     KILL_POINT("rma-changed");
-    direct_done(key->peer, true);
+    direct_done(key->peer, false, true); /* a locked instruction is a full fence (x86-64) */
     return true;
 }

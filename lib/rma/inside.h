@@ -137,8 +137,11 @@ struct pw_rma_peer {
     struct life *life; /* NULL until memory of it was mapped */
     struct away away[PW_RMA_INTERFACES];
     _Atomic uint32_t calls[PW_RMA_INTERFACES]; /* two-sided operations that are not over */
-    _Alignas(64) atomic_bool stored; /* a direct operation has stored since the last flush */
-    _Atomic uint64_t directs;        /* direct operations; of several threads some are missed */
+    /* what direct operations have done since the last flush: stored; changed memory by instructions
+     * that are fences themselves */
+    _Alignas(64) atomic_bool stored;
+    atomic_bool changed;
+    _Atomic uint64_t directs; /* direct operations; of several threads some are missed */
 };
 
 struct pw_rma_region {
@@ -252,12 +255,15 @@ static inline void direct_end(struct pw_rma_key *key, struct pw_firehose_request
 }
 
 /* Counts an operation, with plain stores: all that it costs beside itself. */
-static inline void direct_done(struct pw_rma_peer *peer, bool stored)
+static inline void direct_done(struct pw_rma_peer *peer, bool stored, bool changed)
 {
     uint64_t n = atomic_load_explicit(&peer->directs, memory_order_relaxed);
     atomic_store_explicit(&peer->directs, n + 1, memory_order_relaxed);
     if (stored) {
         atomic_store_explicit(&peer->stored, true, memory_order_relaxed);
+    }
+    if (changed) {
+        atomic_store_explicit(&peer->changed, true, memory_order_relaxed);
     }
 }
 
