@@ -180,7 +180,7 @@ static int start(int side, const char *name, int (*echo)(unsigned))
 static int warm(struct subject *s)
 {
     static const int64_t second = 1000000000;
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < 120; i++) {
         uint64_t wrong = 0;
         stage_resume(&sides[SERVER]);
         stage_resume(s);
