@@ -224,6 +224,8 @@ struct fabric_upcalls {
     void (*rx_early)(struct nic_peer *, struct fabric_rx *);
     /* An HPU of the NIC fails. */
     void (*hpu_fails)(struct nic *, unsigned hpu);
+    /* HPUs that it shares may be free now. */
+    void (*hpus_free)(struct nic *);
     bool (*rx_passes)(const struct fabric_rx *, const struct fabric_rx *other);
 };
 
@@ -291,6 +293,7 @@ struct fabric_hpus {
     unsigned count, clock_mhz, queue, messages;
     uint64_t native, look, dma_latency;
     bool profiled; /* spent() is to be told where RV32 code spends its cycles */
+    bool shared;   /* with NICs of other processes: hpu_take() and what follows it */
 };
 
 /* A place in RV32 code; file NULL: its line is not known. */
@@ -361,6 +364,13 @@ struct fabric_time {
      * with one HPU more. Both are for the report of what limits a job. */
     void (*begins)(struct fabric *, const struct fabric_begins *);
     uint64_t (*lead)(struct fabric *);
+    /* HPUs that several processes share. hpu_take() takes one for who has waited since a time;
+     * false: another process has it, or is to have it first. hpu_give() gives it back. hpu_wants()
+     * tells since when calls wait for each (UINT64_MAX: none does) and returns those, as bits, that
+     * are free for them; when others become so the upcall hpus_free() follows. */
+    bool (*hpu_take)(struct fabric *, unsigned hpu, uint64_t since);
+    void (*hpu_give)(struct fabric *, unsigned hpu);
+    uint64_t (*hpu_wants)(struct fabric *, const uint64_t *since);
     /* Has the DMA engine take bytes of a handler's; returns when it has them all. */
     uint64_t (*dma)(struct fabric *, uint64_t bytes, bool to_host);
     /* When what handlers have written is in host memory; with `tells` the host is told then, for

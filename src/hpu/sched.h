@@ -90,6 +90,13 @@ struct hpu_sched_time {
      * then: how much sooner what happens would happen with one HPU more. */
     void (*begins)(void *arg, unsigned hpu, uint64_t queued, uint64_t lead);
     uint64_t (*lead)(void *arg);
+    /* Of HPUs that several schedulers share (NULL: none are): take() takes one for who has waited
+     * since a time; false: another one has it, or is to have it first. give() gives it back.
+     * wants() tells since when calls wait for each (UINT64_MAX: none does), and returns those that
+     * are free for them, as bits; hpu_sched_freed() is called when others become so. */
+    bool (*take)(void *arg, unsigned hpu, uint64_t since);
+    void (*give)(void *arg, unsigned hpu);
+    uint64_t (*wants)(void *arg, const uint64_t *since);
 };
 
 /* hpu_sched_create_virtual() makes HPUs in virtual time, which must outlive them; no thread is
@@ -100,6 +107,7 @@ struct hpu_sched *hpu_sched_create_virtual(struct hpu_pool *pool, unsigned hpus,
 /* hpu_sched_fault() takes an HPU out, for ever: the calls that run or are suspended there end as by
  * a fault, and so do those that no HPU which is left may run, now and from then on. */
 void hpu_sched_fault(struct hpu_sched *s, unsigned hpu);
+void hpu_sched_freed(struct hpu_sched *s);
 const struct hpu_sched_time *hpu_sched_time_of(const struct hpu_sched *s);
 
 /* Called on the context of a call that runs there. hpu_sched_point() returns when the clock has

@@ -31,6 +31,8 @@ struct hpu {
     struct {
         bool due;              /* it is about to look for work */
         bool out;              /* it has failed */
+        bool held;             /* it was taken, of those that are shared */
+        uint64_t denied;       /* since when its suspended calls wait for it; 0: they do not */
         struct hpu_exec *exec; /* that it runs; NULL: none */
         int code;              /* that its call has given */
         struct hpu_took took;  /* by that call */

@@ -16,6 +16,9 @@
  * An HPU that fails runs nothing any more; what is about to happen there finds no call.
  *
  * Of HPUs that may run a call, and are idle, the one with the lowest number looks first.
+ *
+ * HPUs that several schedulers share are taken for as long as a call's time runs. What finds none
+ * waits until one is free for it, in the order in which all who share them began to wait.
  */
 #include "hpu/device.h"
 #include "hpu/refuse.h"
@@ -25,6 +28,7 @@
 
 static void look(void *hpu);
 static void end_unserved(void *sched);
+static uint64_t now(const struct hpu *h);
 
 static bool at(struct hpu *h, uint64_t after, void (*happen)(void *))
 {
@@ -39,6 +43,85 @@ static void look_after(struct hpu *h, uint64_t after)
     }
 }
 
+/* ---- HPUs that are shared ---- */
+
+/* Since when calls wait for an HPU; UINT64_MAX: none does. */
+static uint64_t wanted_since(const struct hpu *h)
+{
+    const struct hpu_sched *s = h->sched;
+    uint64_t since = UINT64_MAX;
+    if (s->paused != 0 || h->at.out || h->at.exec != NULL) {
+        return since;
+    }
+    for (const struct list *l = s->turn.next; l != &s->turn; l = l->next) {
+        const struct hpu_queue *q = container_of(l, struct hpu_queue, turn);
+        if (sched_may_run(q, h->number) && !list_empty(&q->ready)) {
+            uint64_t queued = container_of(q->ready.next, struct hpu_exec, link)->queued;
+            since = queued < since ? queued : since;
+        }
+    }
+    if (!list_empty(&h->suspended) && h->at.denied != 0 && h->at.denied < since) {
+        since = h->at.denied;
+    }
+    return since;
+}
+
+/* Tells what waits for HPUs, and has those look that are free for it, but for one that has just
+ * found nothing; lock held. */
+static void share(struct hpu_sched *s, const struct hpu *idle)
+{
+    uint64_t since[PTL_NUM_HPUS];
+    if (s->time->wants == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < s->hpus; i++) {
+        since[i] = &s->hpu[i] != idle ? wanted_since(&s->hpu[i]) : UINT64_MAX;
+    }
+    uint64_t free = s->time->wants(s->time->arg, since);
+    for (unsigned i = 0; i < s->hpus; i++) {
+        if ((free >> i & 1) != 0) {
+            look_after(&s->hpu[i], 0);
+        }
+    }
+}
+
+/* Takes an HPU that is about to look for a call; false: it is another one's. */
+static bool take(struct hpu *h)
+{
+    const struct hpu_sched_time *t = h->sched->time;
+    uint64_t since = wanted_since(h);
+    if (t->take == NULL || h->at.out || h->at.exec != NULL) {
+        return true;
+    }
+    if (since == UINT64_MAX && list_empty(&h->suspended)) {
+        return true; /* there is nothing to take it for */
+    }
+    h->at.held = t->take(t->arg, h->number, since != UINT64_MAX ? since : now(h));
+    if (h->at.held) {
+        h->at.denied = 0;
+    } else if (!list_empty(&h->suspended) && h->at.denied == 0) {
+        h->at.denied = now(h);
+    }
+    return h->at.held;
+}
+
+static void give(struct hpu *h)
+{
+    if (h->at.held) {
+        h->at.held = false;
+        h->sched->time->give(h->sched->time->arg, h->number);
+    }
+}
+
+void hpu_sched_freed(struct hpu_sched *s)
+{
+    mutex_take(&s->lock);
+    share(s, NULL);
+    mutex_give(&s->lock);
+}
+
+/* ---- who looks ---- */
+
 /* Whether an HPU is left that may run calls of a queue. */
 static bool is_served(const struct hpu_sched *s, const struct hpu_queue *q)
 {
@@ -51,8 +134,15 @@ static bool is_served(const struct hpu_sched *s, const struct hpu_queue *q)
 
 void sched_wake_virtual(struct hpu_sched *s, const struct hpu_queue *q)
 {
+    if (s->stop) {
+        return; /* time is over, too */
+    }
     if (q != NULL && !is_served(s, q)) {
         s->time->at(s->time->arg, s->time->now(s->time->arg), end_unserved, s);
+        return;
+    }
+    if (s->time->wants != NULL) {
+        share(s, NULL);
         return;
     }
     for (unsigned i = 0; i < s->hpus; i++) {
@@ -157,6 +247,7 @@ static void end(void *hpu)
     h->at.took.ps = now(h) - h->at.took.begin;
     mutex_take(&s->lock);
     h->at.exec = NULL;
+    give(h);
     s->time->took(s->time->arg, &h->at.took);
     sched_ran(h, exec, h->at.code, (int64_t)(h->at.took.ps / 1000));
     /* Where all that is to be done is suspended, time must pass before that is looked at again. */
@@ -164,6 +255,7 @@ static void end(void *hpu)
     if (!list_empty(&h->suspended) || !list_empty(&s->turn)) {
         look_after(h, only_suspended ? s->time->look : 0);
     }
+    share(s, NULL);
     mutex_give(&s->lock);
 }
 
@@ -202,13 +294,21 @@ static void look(void *hpu)
     mutex_take(&s->lock);
     h->at.due = false;
     unsigned before = waiting(s);
+    if (!take(h)) {
+        share(s, NULL);
+        mutex_give(&s->lock);
+        return;
+    }
     struct hpu_exec *exec = h->at.exec == NULL && !h->at.out ? sched_next(h) : NULL;
     uint64_t shortage = before != 0 && list_empty(&s->turn) ? now(h) - s->short_since : 0;
     if (exec != NULL) {
         h->at.exec = exec;
         h->at.code = HPU_WAIT; /* it has not ended */
         exec->place = HPU_PLACE_RUNNING;
+    } else if (h->at.exec == NULL) {
+        give(h);
     }
+    share(s, exec == NULL ? h : NULL);
     mutex_give(&s->lock);
     if (exec == NULL) {
         return;
@@ -277,6 +377,7 @@ void hpu_sched_fault(struct hpu_sched *s, unsigned hpu)
     h->at.out = true;
     if (exec != NULL) {
         h->at.exec = NULL;
+        give(h);
         h->at.took.ps = now(h) - h->at.took.begin;
         s->time->took(s->time->arg, &h->at.took);
         end_by_fault(h, exec, h->at.took.ps);

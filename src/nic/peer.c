@@ -388,6 +388,7 @@ static bool needs(struct nic_peer *p)
         .unlock = nic_step_out, .time_used = timed_used, .give_lock = timed_give,                  \
         .take_lock = timed_take, .happened = timed_happened, .tally = timed_tally,                 \
         .rx_early = timed_early, .rx_passes = timed_passes, .hpu_fails = timed_hpu_fails,          \
+        .hpus_free = timed_hpus_free,                                                              \
     }
 
 const struct fabric_upcalls nic_upcalls = UPCALLS(plain_short);

@@ -181,6 +181,24 @@ static void begins(void *arg, unsigned hpu, uint64_t queued, uint64_t lead)
     nic->time->begins(nic->fabric, &(struct fabric_begins){hpu, queued, lead});
 }
 
+static bool hpu_take(void *arg, unsigned hpu, uint64_t since)
+{
+    struct nic *nic = arg;
+    return nic->time->hpu_take(nic->fabric, hpu, since);
+}
+
+static void hpu_give(void *arg, unsigned hpu)
+{
+    struct nic *nic = arg;
+    nic->time->hpu_give(nic->fabric, hpu);
+}
+
+static uint64_t hpu_wants(void *arg, const uint64_t *since)
+{
+    struct nic *nic = arg;
+    return nic->time->hpu_wants(nic->fabric, since);
+}
+
 static uint64_t lead(void *arg)
 {
     struct nic *nic = arg;
@@ -210,6 +228,11 @@ struct hpu_sched *timed_hpus(struct nic *nic)
                                             .took = took,
                                             .begins = begins,
                                             .lead = lead};
+    if (hpus.shared) {
+        nic->hpu_time.take = hpu_take;
+        nic->hpu_time.give = hpu_give;
+        nic->hpu_time.wants = hpu_wants;
+    }
     nic->stats->hpus = hpus.count;
     if (hpus.profiled && nic->device != NULL) {
         nic->hpu_rows = (struct hpu_device_rows){spent, nic};
@@ -225,6 +248,15 @@ void timed_hpu_fails(struct nic *nic, unsigned hpu)
     if (nic->sched != NULL) {
         nic_unlock(nic);
         hpu_sched_fault(nic->sched, hpu);
+        nic_lock(nic);
+    }
+}
+
+void timed_hpus_free(struct nic *nic)
+{
+    if (nic->sched != NULL) {
+        nic_unlock(nic);
+        hpu_sched_freed(nic->sched);
         nic_lock(nic);
     }
 }

@@ -28,6 +28,7 @@ void timed_happened(struct nic *nic);
 void timed_tally(struct nic *nic, struct fabric_tally *tally);
 void timed_early(struct nic_peer *peer, struct fabric_rx *f);
 void timed_hpu_fails(struct nic *nic, unsigned hpu);
+void timed_hpus_free(struct nic *nic);
 bool timed_passes(const struct fabric_rx *f, const struct fabric_rx *other);
 void timed_give(struct nic *nic);
 void timed_take(struct nic *nic);

@@ -92,19 +92,55 @@ shuffled() {
     done
 }
 
-# What a job came to, and its output, is the same in every run.
+# again OPTION...: what a job came to, and its output, is the same in every run.
+again() {
+    for ((i = 0; i < ${RUNS:-20}; i++)); do
+        said=$(MORE=$(printf '%0*d' $((i % 2 * 100)) 0) sim -j $((i / 2 % 2 + 1)) --json --stats=json "$@" 2>&1 |
+            cksum)
+        [ "$i" = 0 ] && first=$said
+        same "$*, run $i" "$first" "$said"
+    done
+}
+
 routes_again() {
-    again() {
-        for ((i = 0; i < ${RUNS:-20}; i++)); do
-            said=$(MORE=$(printf '%0*d' $((i % 2 * 100)) 0) sim -j $((i / 2 % 2 + 1)) --json --stats=json "$@" 2>&1 |
-                cksum)
-            [ "$i" = 0 ] && first=$said
-            same "$*, run $i" "$first" "$said"
-        done
-    }
     again -n 5 --shuffle 5 "$programs/simnic_scale" alltoall 20000
     again -n 8 --network torus:3x3 --routing adaptive --buffer 4096 "$programs/simnic_scale" alltoall 20000
     again -n 4 --shuffle 9 "$examples/accumulate"
+}
+
+# Two ranks on a host. A packet of 4,096 B takes the port 81.92 ns, and is counted 65 + 250 + 116.8 +
+# 81.9 + 30 + 250 = 793.7 ns after its put.
+hosts_shared() {
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    # on WANTED OPTION...
+    on() {
+        same "${*:2}" "$1" "$(sim --quiet "${@:2}" 2>&1 | xargs)"
+    }
+    p=$programs/simnic_mates
+    on "2 793700 3 793700" -n 4 "$p" plain 4096 0:2 1:3
+    # The second one waits for the port, and comes behind the first one.
+    on "2 793700 3 875620" -n 4 --per-host 2 "$p" plain 4096 0:2 1:3
+    # From two hosts: they come 81.92 ns apart, and the engine has the first one for 163.84.
+    printf '%s\n' 'base = "discrete"' 'dma_byte = "40ps"' > "$work/slow.toml"
+    on "4 793700 5 793700" -n 6 --nic "$work/slow.toml" "$p" plain 4096 0:4 2:5
+    on "4 793700 5 957540" -n 6 --per-host 2 --nic "$work/slow.toml" "$p" plain 4096 0:4 2:5
+    # 8 B are ready at 461.94, and those of rank 1 6.7 later. One HPU: the second call waits.
+    on "2 1711940 3 1718640" -n 4 --per-host 2 --hpus 2 --handler 1us "$p" handlers 8 0:2 1:3
+    on "2 1711940 3 2711940" -n 4 --per-host 2 --hpus 1 --handler 1us "$p" handlers 8 0:2 1:3
+    on "2 1711940 3 1711940" -n 4 --hpus 1 --handler 1us "$p" handlers 8 0:2 1:3
+    # Ranks of a host reach each other as others do.
+    on "1 711940" -n 2 --per-host 2 "$p" plain 8 0:1
+    # One that dies at 21 us gives back the HPU that it has; the other's call takes 1 us from then on.
+    on "3 2250000" -n 4 --per-host 2 --hpus 1 --handler 1us --fault "rank 2 dies at 21us" "$p" handlers 8 0:2 1:3
+    on "2 793700" -n 4 --per-host 2 --fault "rank 1 dies at 1us" "$p" plain 4096 0:2
+    same "what limits" 1 "$(sim -n 4 --per-host 2 --hpus 1 --handler 100us "$p" handlers 8 0:2 1:3 2>&1 |
+        grep -c 'limited by HPUs of host 1: HPUs 9')"
+    for e in accumulate allreduce chain graph hello_broadcast rendezvous strided; do
+        sim -n 4 --per-host 2 --quiet "$examples/$e" > /dev/null || { echo "$e" >&2; status=1; }
+    done
+    RUNS=10 again -n 6 --per-host 3 "$programs/simnic_scale" alltoall 20000
+    RUNS=10 again -n 4 --per-host 2 "$examples/accumulate"
 }
 
 $case

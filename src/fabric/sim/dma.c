@@ -12,19 +12,19 @@
 
 uint64_t sim_memory_take(struct sim_clock *c, uint64_t at, uint64_t bytes)
 {
-    uint64_t begin = at > c->memory_free ? at : c->memory_free;
+    uint64_t begin = at > c->port->memory_free ? at : c->port->memory_free;
     uint64_t taken = sim_bytes_ps(bytes, sim_machine(c)->host_byte);
-    c->memory_free = begin + taken;
+    c->port->memory_free = begin + taken;
     c->figures.counts.memory += taken;
     return begin;
 }
 
 uint64_t sim_dma_take(struct sim_fabric *f, uint64_t bytes, uint64_t *taken)
 {
-    uint64_t now = f->clock->now, n = bytes != 0 ? bytes : 1;
-    uint64_t begin = sim_memory_take(f->clock, now > f->dma_free ? now : f->dma_free, n);
+    uint64_t now = f->clock->now, n = bytes != 0 ? bytes : 1, *free = &f->clock->port->dma_free;
+    uint64_t begin = sim_memory_take(f->clock, now > *free ? now : *free, n);
     *taken = sim_bytes_ps(n, sim_machine(f->clock)->dma_byte);
-    f->dma_free = begin + *taken;
+    *free = begin + *taken;
     note_transfer(f, begin, *taken, n);
     lead_transfer(f, begin, *taken);
     return begin;

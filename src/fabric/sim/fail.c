@@ -21,7 +21,7 @@ bool fail_plan(struct sim_fabric *f)
 {
     const struct sim_segment *s = f->clock->segment;
     for (uint32_t i = 0; i < s->hpu_faults && i < SIM_HPU_FAULTS; i++) {
-        if (s->hpu_fault[i].rank == f->clock->rank) {
+        if (sim_node(s, s->hpu_fault[i].rank) == sim_node(s, f->clock->rank)) {
             struct failing *w = malloc(sizeof(*w));
             if (w == NULL) {
                 return false;

@@ -80,14 +80,16 @@ static void take_buffer(struct arrival *a, uint32_t part)
     if (a->overrun || discards) {
         return;
     }
-    if (f->buffers >= sim_machine(f->clock)->buffers) {
+    struct sim_slot *own = sim_slot_of(f->clock);
+    uint64_t taken = sim_slots_sum(f->clock, offsetof(struct sim_slot, buffers));
+    if (taken >= sim_machine(f->clock)->buffers) {
         a->overrun = true;
         a->lost = part;
         return;
     }
     a->packets++;
-    f->buffers++;
-    f->buffers_most = f->buffers > f->buffers_most ? f->buffers : f->buffers_most;
+    own->buffers++;
+    f->buffers_most = taken + 1 > f->buffers_most ? taken + 1 : f->buffers_most;
 }
 
 /* Counts the parts that may be looked at, now that the first packet is there. */
@@ -154,12 +156,11 @@ static struct sim_taking *taking_of(struct sim_fabric *f, struct sim_flow *flow,
         t = t->next;
     }
     if (t == NULL && (t = malloc(sizeof(*t))) != NULL) {
-        uint64_t byte = sim_machine(f->clock)->byte;
-        *t = (struct sim_taking){flow->taking, p->message,
-                                 first > f->ingress_free ? first : f->ingress_free, 0};
+        uint64_t byte = sim_machine(f->clock)->byte, *free = &f->clock->port->ingress_free;
+        *t = (struct sim_taking){flow->taking, p->message, first > *free ? first : *free, 0};
         flow->taking = t;
-        f->ingress_free = t->begin + sim_machine(f->clock)->g +
-                          sim_bytes_ps(p->total != 0 ? p->total - 1 : 0, byte);
+        *free = t->begin + sim_machine(f->clock)->g +
+                sim_bytes_ps(p->total != 0 ? p->total - 1 : 0, byte);
     }
     return t;
 }

@@ -21,8 +21,7 @@
 #include <string.h>
 
 enum { MUTEX_PS = 1000000 }; /* between two looks at a mutex of the library */
-enum { LOOK_NS = SIM_SHARE_LOOK_NS };
-enum { FREE_CALLS = 10000 };
+enum { LOOK_NS = SIM_SHARE_LOOK_NS, FREE_CALLS = 10000 };
 enum { CROWD = 1000000, CROWD_STATUS = 3 };
 
 static bool event_before(const struct sim_event *a, const struct sim_event *b, const void *of)
@@ -180,6 +179,13 @@ void sim_clock_stop(struct sim_clock *c, void (*stop)(void))
     give_turn(c);
     stop();
     await_turn(c);
+}
+
+void sim_clock_poke(struct sim_clock *c)
+{
+    c->me->stirs++;
+    c->me->stirred = c->now;
+    c->until = c->until > c->now + 1 ? c->now + 1 : c->until;
 }
 
 struct sim_packet *sim_clock_packet(struct sim_clock *c)
@@ -357,11 +363,26 @@ struct sim_clock *sim_clock_join(void)
     return own;
 }
 
+/* Ranks of a host share its NIC; a child has one of its own. */
+static void take_port(struct sim_clock *c)
+{
+    const struct sim_segment *s = c->segment;
+    bool shares = s->per_host > 1 && c->rank < s->ranks;
+    memset(c->own_port, 0, sizeof(c->own_port));
+    c->port = shares ? sim_port_of(s, sim_node(s, c->rank)) : (struct sim_port *)c->own_port;
+    c->slot = shares ? c->rank - sim_first(s, c->rank) : 0;
+    c->slots = shares ? s->per_host : 1;
+    if (!shares) {
+        sim_slot_clear(c->port, 0);
+    }
+}
+
 /* Counts on from where the process before it, or this one's last program, was. */
 static void take_place(struct sim_clock *c, uint32_t place)
 {
     c->rank = place;
     c->shared = sim_place(c->segment, place);
+    take_port(c);
     sim_said_join(c);
     memcpy(&c->figures, &c->shared->figures, sizeof(c->figures));
     if (c->me->figures_sum != 0 && c->me->figures_sum != sim_sum_figures(&c->figures)) {
@@ -464,6 +485,7 @@ void sim_clock_forked(struct sim_clock *c, struct sim_rank *place, uint32_t pid,
         c->take = NULL;
         c->happened = NULL;
         c->tally = NULL;
+        c->freed = NULL;
         c->taker = c->nic = NULL;
         c->ring_at = SIM_NEVER;
         atomic_store(&c->running->signals, 0);

@@ -6,7 +6,7 @@
 #ifndef FABRIC_SIM_RANK_H
 #define FABRIC_SIM_RANK_H
 
-#include "fabric/sim/segment.h"
+#include "fabric/sim/port.h"
 
 #include <sys/types.h>
 
@@ -74,7 +74,7 @@ struct sim_loop {
 
 enum { SIM_GATE_OPEN, SIM_GATE_SHUT };
 
-#define SIM_CLOCK_VERSION UINT64_C(0x376b636f6c637000)
+#define SIM_CLOCK_VERSION UINT64_C(0x386b636f6c637000)
 
 /* A program has one, made by the library that is preloaded (src/virtual), if there is that. */
 struct sim_clock {
@@ -85,15 +85,17 @@ struct sim_clock {
     struct sim_record record, child; /* `child`: as the one begins that is forked now */
     struct sim_figures figures;      /* the same of these */
     bool has_turn;
-    uint64_t pipes[2];    /* of its output; 0: it has none of its own (said.h) */
-    uint32_t rank;        /* number of the place */
-    uint64_t now;         /* of the event that happens, or of the program */
-    uint64_t debt;        /* time that the thread has used, and that is still to pass */
-    uint64_t until;       /* this rank may go on below it */
-    uint64_t last;        /* when the last event happened */
-    uint64_t lead;        /* how much sooner what happens now would, with one HPU more (lead.h) */
-    uint64_t last_lead;   /* of the last event */
-    uint64_t memory_free; /* when host memory takes the next transfer */
+    uint64_t pipes[2];     /* of its output; 0: it has none of its own (said.h) */
+    uint32_t rank;         /* number of the place */
+    uint64_t now;          /* of the event that happens, or of the program */
+    uint64_t debt;         /* time that the thread has used, and that is still to pass */
+    uint64_t until;        /* this rank may go on below it */
+    uint64_t last;         /* when the last event happened */
+    uint64_t lead;         /* how much sooner what happens now would, with one HPU more (lead.h) */
+    uint64_t last_lead;    /* of the last event */
+    struct sim_port *port; /* the NIC, of which it has a slot: its own, or that of its host */
+    uint32_t slot, slots;
+    uint64_t own_port[(sizeof(struct sim_port) + sizeof(struct sim_slot)) / sizeof(uint64_t)];
     unsigned looks;       /* of the thread at nothing, in a row */
     unsigned calls;       /* of the thread, in a row, that took no time */
     struct sim_loop loop; /* of these looks */
@@ -108,7 +110,8 @@ struct sim_clock {
     void (*take)(void *arg, const struct sim_packet *p); /* a packet whose time has come */
     void (*happened)(void *arg);                         /* called after each event */
     void (*tally)(void *arg, struct sim_figures *f);     /* brings what the NIC counts up to date */
-    void *taker;                                         /* `arg` of all three */
+    void (*freed)(void *arg);                            /* others have given up what they share */
+    void *taker;                                         /* `arg` of all four */
     struct nic *nic; /* a thread that waits holds its lock, or takes it for what happens */
     size_t nic_size;
     void (*lock)(struct nic *), (*unlock)(struct nic *);
@@ -181,12 +184,27 @@ static inline void sim_clock_break(struct sim_clock *c)
 {
     c->looks = 0;
 }
+/* sim_clock_poke() has other ranks of the host look whether an HPU is free for them, now. */
+void sim_clock_poke(struct sim_clock *c);
 /* sim_clock_packet() is the packet to fill, after it has made room for one; sim_clock_sent() notes
  * that it is whole: it leaves at its time. */
 struct sim_packet *sim_clock_packet(struct sim_clock *c);
 void sim_clock_sent(struct sim_clock *c, const struct sim_packet *p);
 /* sim_clock_fence() waits, in virtual time, until all ranks are in a fence. */
 void sim_clock_fence(struct sim_clock *c);
+/* sim_slot_of() is what this rank has of its NIC; sim_slots_sum() a member of all who share it. */
+static inline struct sim_slot *sim_slot_of(const struct sim_clock *c)
+{
+    return &c->port->slot[c->slot];
+}
+static inline uint64_t sim_slots_sum(const struct sim_clock *c, size_t member)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < c->slots; i++) {
+        sum += *(const uint64_t *)((const char *)&c->port->slot[i] + member);
+    }
+    return sum;
+}
 static inline const struct sim_machine *sim_machine(const struct sim_clock *c)
 {
     return &c->segment->machine;

@@ -46,7 +46,7 @@ static void free_buffers(struct arrival *a)
 {
     uint64_t done = done_with(a);
     if (done > a->freed) {
-        a->peer->fabric->buffers -= done - a->freed;
+        sim_slot_of(a->peer->fabric->clock)->buffers -= done - a->freed;
         a->freed = done;
     }
 }

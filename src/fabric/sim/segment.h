@@ -38,7 +38,7 @@
 
 #define SIM_VARIABLE "PINWHEEL_SIM" /* of the environment: the segment's path */
 /* The last two bytes are the version, in digits: it changes with the layout. */
-#define SIM_MAGIC UINT64_C(0x39306d6973777000)
+#define SIM_MAGIC UINT64_C(0x30316d6973777000)
 #define SIM_PAGE UINT64_C(4096)
 #define SIM_MEMORY_WAITS "--memory-waits" /* as `outside_of`: a rank has waited so */
 #define SIM_NEVER UINT64_MAX
@@ -279,6 +279,7 @@ struct sim_segment {
     _Atomic uint32_t used; /* no place from this one on was ever taken */
     uint32_t packet;       /* bytes of the longest payload of a packet */
     uint64_t lookahead;
+    uint32_t per_host;  /* ranks that share a host's NIC */
     uint32_t scattered; /* packets of a sender may come in any order */
     struct sim_machine machine;
     uint32_t profiled;   /* there is a struct sim_spent[SIM_SPENT] for each rank */
@@ -286,7 +287,8 @@ struct sim_segment {
     uint32_t hpu_faults; /* how many HPUs fail */
     struct sim_hpu_fault hpu_fault[SIM_HPU_FAULTS];
     uint64_t spans; /* room for spans of a rank; 0: none are noted */
-    uint64_t board_at, ranks_at, spans_at, spent_at; /* in bytes from here; pages begin there */
+    uint64_t board_at, ranks_at, spans_at, spent_at,
+        ports_at;                 /* in bytes from here; pages begin there */
     struct sim_address address[]; /* by place, as of when the present turns began */
 };
 
@@ -313,11 +315,23 @@ static inline uint32_t sim_places(const struct sim_segment *s)
     return s->ranks + s->ranks * s->processes;
 }
 
-/* sim_host() is the rank of a place, which is its host as well. sim_child() is the first place of
- * its children. */
+/* sim_host() is the rank of a place, sim_node() its host, which ranks may share, and sim_first()
+ * the first rank there. sim_child() is the first place of a rank's children. */
 static inline uint32_t sim_host(const struct sim_segment *s, uint32_t place)
 {
     return place < s->ranks ? place : (place - s->ranks) / s->processes;
+}
+static inline uint32_t sim_node(const struct sim_segment *s, uint32_t place)
+{
+    return sim_host(s, place) / s->per_host;
+}
+static inline uint32_t sim_nodes(const struct sim_segment *s)
+{
+    return (s->ranks + s->per_host - 1) / s->per_host;
+}
+static inline uint32_t sim_first(const struct sim_segment *s, uint32_t place)
+{
+    return sim_node(s, place) * s->per_host;
 }
 static inline uint32_t sim_child(const struct sim_segment *s, uint32_t rank)
 {

@@ -36,13 +36,62 @@ static uint64_t ready_at(struct sim_fabric *f, uint8_t from)
 
 static void egress(void *fabric);
 
+/* How long a packet of n bytes takes the port. Of the LogGOPS model a message does, for g and its
+ * bytes after the first. */
+static uint64_t taken_by(const struct sim_machine *m, uint64_t n, bool last)
+{
+    if (m->loggops != 0) {
+        return last ? m->g + sim_bytes_ps(n != 0 ? n - 1 : 0, m->byte) : sim_bytes_ps(n, m->byte);
+    }
+    uint64_t bytes = sim_bytes_ps(n, m->byte > m->dma_byte ? m->byte : m->dma_byte);
+    return bytes > m->g ? bytes : m->g;
+}
+
+static uint64_t next_bytes(const struct sim_fabric *f, const struct departure *d)
+{
+    uint64_t left = d->length - d->moved;
+    return left < f->setup.packet_size ? left : f->setup.packet_size;
+}
+
+/* ---- a port that ranks share ---- */
+
+/* The others see when the next packet of this rank can leave: a message that has begun goes on. */
+static void show_next(struct sim_fabric *f)
+{
+    struct sim_slot *own = sim_slot_of(f->clock);
+    const struct departure *d = LIST_FIRST(struct departure, &f->departures, link);
+    own->ready = d == NULL ? SIM_NEVER : d->moved != 0 ? 0 : d->ready;
+    if (d != NULL) {
+        uint64_t n = next_bytes(f, d);
+        own->taken = taken_by(machine(f), n, d->moved + n == d->length);
+    }
+}
+
+/* The slot of another rank whose packet leaves now, before this one's: the one that was ready
+ * first, of several that of the lowest rank. Its event is due now, too. */
+static const struct sim_slot *goes_before(const struct sim_fabric *f)
+{
+    const struct sim_clock *c = f->clock;
+    uint32_t first = c->slot;
+    for (uint32_t i = 0; i < c->slots; i++) {
+        uint64_t ready = c->port->slot[i].ready, least = c->port->slot[first].ready;
+        if (ready <= c->now && (ready < least || (ready == least && i < first))) {
+            first = i;
+        }
+    }
+    return first != c->slot ? &c->port->slot[first] : NULL;
+}
+
+/* ---- departures ---- */
+
 static void start_egress(struct sim_fabric *f)
 {
+    show_next(f);
     if (list_empty(&f->departures)) {
         return;
     }
     uint64_t at = LIST_FIRST(struct departure, &f->departures, link)->ready;
-    at = at > f->egress_free ? at : f->egress_free;
+    at = at > f->clock->port->egress_free ? at : f->clock->port->egress_free;
     at = at > f->clock->now ? at : f->clock->now;
     if (at < f->egress_at && sim_clock_at(f->clock, at, egress, f, false)) {
         f->egress_at = at;
@@ -116,7 +165,7 @@ enum fabric_send sim_send(struct fabric_peer *peer, enum fabric_class class, str
         d->length = 0;
     }
     d->queued = tx->from == FABRIC_FROM_HANDLER && class != FABRIC_RESPONSE;
-    p->fabric->queued += d->queued;
+    sim_slot_of(p->fabric->clock)->queued += d->queued;
     depart(p->fabric, d, tx->from);
     return tx->at_once ? FABRIC_SENT : FABRIC_QUEUED;
 }
@@ -142,8 +191,7 @@ enum fabric_short sim_send_short(struct fabric_peer *peer, enum fabric_class cla
 static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
 {
     struct sim_packet *p = sim_clock_packet(f->clock);
-    size_t n =
-        d->length - d->moved < f->setup.packet_size ? d->length - d->moved : f->setup.packet_size;
+    size_t n = next_bytes(f, d);
     int rc = d->tx != NULL ? read_payload(d->tx, &d->cursor, d->moved, p->data, n) : 0;
     if (d->tx == NULL) {
         memcpy(p->data, d->own + d->moved, n);
@@ -170,14 +218,14 @@ static enum fabric_status make_packet(struct sim_fabric *f, struct departure *d)
 /* A message of a handler no longer waits in the egress queue. */
 static void leave_queue(struct sim_fabric *f, struct departure *d)
 {
-    f->queued -= d->queued;
+    sim_slot_of(f->clock)->queued -= d->queued;
     d->queued = false;
 }
 
 bool sim_egress_room(struct fabric *fabric)
 {
     const struct sim_fabric *f = sim_of(fabric);
-    return f->queued < machine(f)->egress_queue;
+    return sim_slots_sum(f->clock, offsetof(struct sim_slot, queued)) < machine(f)->egress_queue;
 }
 
 static void end_departure(struct departure *d, enum fabric_status status)
@@ -191,17 +239,6 @@ static void end_departure(struct departure *d, enum fabric_status status)
     }
 }
 
-/* How long a packet of n bytes takes the port. Of the LogGOPS model a message does, for g and its
- * bytes after the first. */
-static uint64_t taken_by(const struct sim_machine *m, uint64_t n, bool last)
-{
-    if (m->loggops != 0) {
-        return last ? m->g + sim_bytes_ps(n != 0 ? n - 1 : 0, m->byte) : sim_bytes_ps(n, m->byte);
-    }
-    uint64_t bytes = sim_bytes_ps(n, m->byte > m->dma_byte ? m->byte : m->dma_byte);
-    return bytes > m->g ? bytes : m->g;
-}
-
 static void egress(void *fabric)
 {
     struct sim_fabric *f = fabric;
@@ -213,8 +250,15 @@ static void egress(void *fabric)
     if (d == NULL) {
         return;
     }
-    if (d->ready > f->clock->now || f->egress_free > f->clock->now) {
-        start_egress(f); /* the one that this was for has gone */
+    struct sim_port *port = f->clock->port;
+    if (d->ready > f->clock->now || port->egress_free > f->clock->now) {
+        start_egress(f); /* the one that this was for has gone, or another rank was first */
+        return;
+    }
+    const struct sim_slot *before_it = goes_before(f);
+    if (before_it != NULL) {
+        uint64_t at = f->clock->now + before_it->taken;
+        f->egress_at = sim_clock_at(f->clock, at, egress, f, false) ? at : SIM_NEVER;
         return;
     }
     const struct sim_machine *m = machine(f);
@@ -222,7 +266,7 @@ static void egress(void *fabric)
     uint64_t before = d->moved;
     enum fabric_status status = make_packet(f, d);
     uint64_t n = d->moved - before, taken = taken_by(m, n, d->moved == d->length);
-    f->egress_free = f->clock->now + taken;
+    port->egress_free = f->clock->now + taken;
     struct sim_packet *p = &f->clock->shared->out[f->clock->me->out_count];
     lead_leaves(f, p, d->ready, d->lead, taken);
     sim_clock_sent(f->clock, p);
@@ -263,4 +307,5 @@ void sim_drop_departures(struct sim_fabric *f, struct sim_peer *p)
             end_departure(d, FABRIC_UNDELIVERABLE);
         }
     }
+    show_next(f);
 }

@@ -115,6 +115,7 @@ static bool open_own(const struct sim_segment *s, uint32_t rank)
            allow(sim_place(s, sim_child(s, rank)), s->processes * sizeof(struct sim_rank),
                  writes) &&
            allow(sim_spans_of(s, rank), sim_spans_bytes(s), writes) &&
+           allow(sim_port_of(s, sim_node(s, rank)), sim_port_bytes(s), writes) &&
            allow(sim_spent_of(s, rank), sim_spent_bytes(s), writes);
 }
 

@@ -12,8 +12,10 @@
 #include "fabric/sim/lead.h"
 #include "fabric/sim/looks.h"
 #include "fabric/sim/mark.h"
+#include "fabric/sim/mates.h"
 #include "fabric/sim/note.h"
 #include "fabric/sim/packets.h"
+#include "fabric/sim/places.h"
 #include "fabric/sim/receive.h"
 #include "fabric/sim/send.h"
 
@@ -21,125 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { FIRST_PID = 1 };
-
-/* The NIC of a place; of others, as it was when this turn began: news travel with packets. */
-static const struct sim_address *address_of(const struct sim_fabric *f, uint32_t place)
-{
-    const struct sim_clock *c = f->clock;
-    return place == c->rank ? &c->me->address : &c->segment->address[place];
-}
-
-/* Rank i is at NID i + 1, and so are the processes that it has forked. */
-static uint32_t nid_of(const struct sim_clock *c)
-{
-    return sim_host(c->segment, c->rank) + 1;
-}
-
-struct sim_peer *sim_peer_known(struct sim_fabric *f, uint32_t rank, uint32_t life)
-{
-    LIST_EACH(struct sim_peer, known, &f->peers, link) {
-        if (known->rank == rank && known->life == life) {
-            return known;
-        }
-    }
-    return NULL;
-}
-
-struct sim_peer *sim_peer_at(struct sim_fabric *f, uint32_t rank, uint32_t life)
-{
-    struct sim_peer *p = sim_peer_known(f, rank, life);
-    if (p != NULL || (p = calloc(1, sizeof(*p))) == NULL) {
-        return p;
-    }
-    const struct sim_address *other = address_of(f, rank);
-    if (other->life != life) { /* it has ended, and another process has its place */
-        free(p);
-        return NULL;
-    }
-    struct fabric_address a = {other->nid, other->pid, other->incarnation,
-                               other->uid, false,      &fabric_sim};
-    p->fabric = f;
-    p->rank = rank;
-    p->life = life;
-    sim_begin_source(f, p);
-    list_push_back(&f->peers, &p->link);
-    p->source.np = f->setup.up->peer_up(f->setup.nic, &a, (struct fabric_peer *)p);
-    for (unsigned c = 0; p->source.np != NULL && c < FABRIC_CLASSES; c++) {
-        p->channel[c].rx = f->setup.up->rx_new(p->source.np, (enum fabric_class)c);
-    }
-    if (p->source.np == NULL) {
-        list_remove(&p->link);
-        free(p);
-        return NULL;
-    }
-    return p;
-}
-
-/* Whether a rank has a NIC, as far as this one can know: news travel with the packets, but among
- * processes of a rank, which run one at a time. */
-static bool is_open(const struct sim_fabric *f, uint32_t rank)
-{
-    const struct sim_segment *s = f->clock->segment;
-    const struct sim_address *a = address_of(f, rank);
-    uint64_t now = f->clock->now;
-    if (a->opened == SIM_NEVER) {
-        return false;
-    }
-    if (sim_host(s, rank) == sim_host(s, f->clock->rank)) {
-        return a->closed == SIM_NEVER;
-    }
-    return a->opened + s->lookahead <= now &&
-           (a->closed == SIM_NEVER || a->closed + s->lookahead > now);
-}
-
-/* The place of a NIC; none: UINT32_MAX. */
-static uint32_t place_at(const struct sim_fabric *f, uint32_t nid, uint32_t pid)
-{
-    const struct sim_segment *s = f->clock->segment;
-    uint32_t rank = nid - 1, child = sim_child(s, rank);
-    if (is_open(f, rank) && address_of(f, rank)->pid == pid) {
-        return rank;
-    }
-    uint32_t used = atomic_load(&s->used);
-    for (uint32_t i = child; i < child + s->processes && i < used; i++) {
-        if (is_open(f, i) && address_of(f, i)->pid == pid) {
-            return i;
-        }
-    }
-    return UINT32_MAX;
-}
-
-static enum fabric_connect sim_connect(struct fabric *fabric, uint32_t nid, uint32_t pid,
-                                       struct reason *why)
-{
-    struct sim_fabric *f = sim_of(fabric);
-    if (nid == 0 || nid > f->clock->segment->ranks) {
-        return reason_say(why, FABRIC_NEVER,
-                          "NID %u is none of the simulated job, whose ranks are at 1 to %u", nid,
-                          f->clock->segment->ranks);
-    }
-    uint32_t place = place_at(f, nid, pid);
-    if (place == UINT32_MAX) {
-        return FABRIC_LATER;
-    }
-    return sim_peer_at(f, place, address_of(f, place)->life) != NULL ? FABRIC_UP : FABRIC_LATER;
-}
-
-/* The PID of a NIC that is opened now: the wanted one (0: any), or 0, since that is taken. */
-static uint32_t free_pid(const struct sim_fabric *f, uint32_t wanted)
-{
-    uint32_t nid = nid_of(f->clock);
-    uint32_t pid = wanted != 0 ? wanted : FIRST_PID;
-    while (place_at(f, nid, pid) != UINT32_MAX) {
-        if (wanted != 0) {
-            return 0;
-        }
-        pid++;
-    }
-    return pid;
-}
 
 static void sim_happened(void *fabric)
 {
@@ -185,7 +68,7 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
             "%u: unset it, or set it to less",
             setup->packet_size, clock->segment->packet);
     }
-    *pid = free_pid(&(struct sim_fabric){.clock = clock}, setup->pid);
+    *pid = sim_free_pid(&(struct sim_fabric){.clock = clock}, setup->pid);
     if (*pid == 0) {
         return reason_say(why, -EADDRINUSE, "another process of the host has PID %u", setup->pid);
     }
@@ -221,6 +104,7 @@ static int sim_open(const struct fabric_setup *setup, struct fabric **opened, ui
     clock->take = sim_take_packet;
     clock->happened = sim_happened;
     clock->tally = sim_tally;
+    clock->freed = mates_freed;
     clock->taker = f;
     clock->lock = setup->up->take_lock, clock->unlock = setup->up->give_lock;
     clock->nic = setup->nic, clock->nic_size = setup->nic_size;
@@ -236,12 +120,14 @@ static void sim_close(struct fabric *fabric)
     f->clock->take = NULL;
     f->clock->happened = NULL;
     f->clock->tally = NULL;
+    f->clock->freed = NULL;
     f->clock->taker = NULL;
     f->clock->nic = NULL;
     sim_clock_forget(f->clock);
     while (!list_empty(&f->peers)) {
         sim_end_peer(LIST_FIRST(struct sim_peer, &f->peers, link));
     }
+    mates_leave(f->clock);
     free_fabric(f);
 }
 
@@ -321,7 +207,7 @@ static uint32_t sim_nid(void)
     }
     bool forked =
         c != NULL && atomic_load(&c->shared->pid) != (uint32_t)getpid(); /* it is no rank */
-    return c != NULL && !forked ? nid_of(c) : 0;
+    return c != NULL && !forked ? sim_nid_of(c) : 0;
 }
 
 static int64_t sim_process_ns(void)
@@ -426,6 +312,7 @@ static void sim_hpus(struct fabric *fabric, struct fabric_hpus *hpus)
                                  .native = m->handler,
                                  .look = m->look,
                                  .dma_latency = m->dma,
+                                 .shared = f->clock->slots > 1,
                                  .profiled = f->clock->segment->profiled != 0};
 }
 
@@ -466,6 +353,9 @@ static const struct fabric_time sim_time = {.nid = sim_nid,
                                             .took = sim_took,
                                             .spent = sim_spent,
                                             .begins = sim_begins,
+                                            .hpu_take = mates_take_hpu,
+                                            .hpu_give = mates_give_hpu,
+                                            .hpu_wants = mates_want_hpus,
                                             .lead = sim_lead,
                                             .dma = sim_dma,
                                             .written = sim_dma_written,

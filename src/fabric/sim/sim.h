@@ -138,14 +138,11 @@ struct sim_fabric {
     struct fabric_upcalls up; /* the NIC's, but for the header */
     struct list peers;
     struct list departures;
-    uint64_t egress_at; /* when the port looks for what leaves; SIM_NEVER: it does not */
-    uint64_t egress_free, dma_free; /* when the port, the engine take the next */
-    uint64_t written;               /* when all that handlers have written is in host memory */
-    uint64_t ingress_free;          /* when the receiving side takes the next message */
-    uint64_t buffers, buffers_most; /* packet buffers that are taken, and were at most */
-    unsigned queued;                /* messages of handlers of which nothing has left */
-    uint64_t messages, waiting;     /* that were sent; of these that have not begun to leave */
-    struct sim_flow *flow;          /* by rank and class */
+    uint64_t egress_at;         /* when the port looks for what leaves; SIM_NEVER: it does not */
+    uint64_t written;           /* when all that handlers have written is in host memory */
+    uint64_t buffers_most;      /* packet buffers that were taken, at most */
+    uint64_t messages, waiting; /* that were sent; of these that have not begun to leave */
+    struct sim_flow *flow;      /* by rank and class */
     _Atomic uint32_t doorbell;
     struct sim_starts dma_starts;
     void *stats; /* FABRIC_STATS bytes */

@@ -182,6 +182,9 @@ static void hand_over(struct sim_clock *c, uint64_t next, enum sim_wait why)
     sim_clock_hand_over(c, next, why);
     if (r->look_at != SIM_NEVER) {
         wake_outside(c, r->look_at > c->now ? r->look_at : c->now, r->look_outside != 0);
+        if (c->freed != NULL && c->slots > 1) {
+            sim_clock_at(c, r->look_at, c->freed, c->taker, false);
+        }
         take_signals(c, r->look_at);
         r->look_at = SIM_NEVER;
     }

@@ -6,7 +6,7 @@
 #ifndef PINWHEEL_SIM_COORDINATOR_H
 #define PINWHEEL_SIM_COORDINATOR_H
 
-#include "fabric/sim/segment.h"
+#include "fabric/sim/port.h"
 #include "fault.h"
 #include "sim/net/net.h"
 
@@ -15,6 +15,7 @@
 
 struct coordinator_setup {
     uint32_t ranks, processes; /* `processes` is for each rank, beside it */
+    uint32_t per_host;         /* ranks that share a host, with its NIC */
     uint32_t jobs;             /* ranks that run at once, at most */
     struct sim_machine machine;
     struct net_spec spec;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processes of a rank: its own, and those that were forked there, its kin. They may share
+ * The processes of a rank: its own, and those that were forked there, its kin. Ranks of a host,
+ * which share its NIC (--per-host), are kin, too, with all of theirs. They may share
  * memory, pipes and files, which take no time. So only one of them runs at a time: the one whose
  * time comes first, of several the one with the lowest place, up to the time of the next.
  *
@@ -32,12 +33,27 @@ static uint32_t next_kin(const struct coordinator *c, uint32_t host, uint32_t i)
     return next < child + c->setup.processes && next < places(c) ? next : UINT32_MAX;
 }
 
-#define EACH_KIN(i, c, host)                                                                       \
+/* The processes of a rank. */
+#define EACH_OF_RANK(i, c, host)                                                                   \
     for (uint32_t i = (host); i != UINT32_MAX; i = next_kin((c), (host), i))
+
+/* The same of all ranks of a host, of which `first` is the first one. */
+static uint32_t next_mate(const struct coordinator *c, uint32_t first, uint32_t i)
+{
+    uint32_t rank = sim_host(&c->layout, i), next = next_kin(c, rank, i);
+    if (next == UINT32_MAX && rank + 1 < first + c->setup.per_host && rank + 1 < c->setup.ranks) {
+        next = rank + 1;
+    }
+    return next;
+}
+
+#define EACH_KIN(i, c, place)                                                                      \
+    for (uint32_t first_ = sim_first(&(c)->layout, (place)), i = first_; i != UINT32_MAX;          \
+         i = next_mate((c), first_, i))
 
 static bool has_kin(const struct coordinator *c)
 {
-    return places(c) > c->setup.ranks;
+    return places(c) > c->setup.ranks || c->setup.per_host > 1;
 }
 
 /* ---- ends ---- */
@@ -54,6 +70,8 @@ static bool is_dead(uint32_t pid, bool about)
     }
     return dead;
 }
+
+static void tell_kin(struct coordinator *c, uint32_t who, uint64_t time);
 
 bool kin_ended(struct coordinator *c, uint32_t place)
 {
@@ -78,11 +96,16 @@ void kin_note_end(struct coordinator *c, uint32_t place)
     r->stirs = p->stirs + 1;
     r->stirred = r->now;
     c->result.end = r->now > c->result.end ? r->now : c->result.end;
+    if (c->setup.per_host > 1 && place < c->setup.ranks) {
+        /* the others go on with what it had of their NIC */
+        sim_slot_clear(port_of(c, sim_node(&c->layout, place)), place % c->setup.per_host);
+        tell_kin(c, place, r->now);
+    }
 }
 
 bool kin_alive(const struct coordinator *c, uint32_t rank)
 {
-    EACH_KIN(i, c, rank)
+    EACH_OF_RANK(i, c, rank)
     {
         if (!c->players[i].gone) {
             return true;
@@ -94,7 +117,7 @@ bool kin_alive(const struct coordinator *c, uint32_t rank)
 bool kin_in_fence(const struct coordinator *c, uint32_t rank, uint64_t *over, uint64_t *sooner)
 {
     bool in = false;
-    EACH_KIN(i, c, rank)
+    EACH_OF_RANK(i, c, rank)
     {
         const struct sim_record *r = rank_of(c, i);
         if (!c->players[i].gone && r->fence != SIM_NEVER) {
@@ -166,8 +189,7 @@ static bool note_stop(struct coordinator *c, uint32_t place, uint64_t time)
 /* Tells those of a rank of what one of them did at a time; some may have died of it. */
 static void tell_kin(struct coordinator *c, uint32_t who, uint64_t time)
 {
-    uint32_t host = sim_host(&c->layout, who);
-    EACH_KIN(i, c, host)
+    EACH_KIN(i, c, who)
     {
         const struct sim_record *r = rank_of(c, i);
         struct player *p = &c->players[i];
@@ -179,7 +201,7 @@ static void tell_kin(struct coordinator *c, uint32_t who, uint64_t time)
             turns_due(c, i);
         } else if (note_stop(c, i, time)) {
             turns_due(c, i);
-        } else if (r->outside != SIM_INSIDE || shared_signal(c, i)) {
+        } else if (r->outside != SIM_INSIDE || shared_signal(c, i) || c->setup.per_host > 1) {
             have_look(c, i, time, false);
         }
     }
@@ -196,7 +218,7 @@ static void note_anybody(struct coordinator *c, uint32_t place)
 /* Gives the places of children back that have ended. */
 static void free_places(struct coordinator *c, uint32_t host)
 {
-    EACH_KIN(i, c, host)
+    EACH_OF_RANK(i, c, host)
     {
         if (i != host && c->players[i].gone && c->players[i].turn == TURN_IDLE &&
             atomic_load(&shared_of(c, i)->taken) != 0) {
@@ -292,7 +314,7 @@ uint64_t kin_turn(const struct coordinator *c, uint32_t place)
     if (!has_kin(c)) {
         return until;
     }
-    EACH_KIN(i, c, sim_host(&c->layout, place))
+    EACH_KIN(i, c, place)
     {
         if (i == place || c->players[i].gone) {
             continue;

@@ -33,6 +33,7 @@ static bool make_segment(struct coordinator *c)
         (struct sim_segment){.magic = SIM_MAGIC,
                              .ranks = c->setup.ranks,
                              .processes = c->setup.processes,
+                             .per_host = c->setup.per_host,
                              .used = c->setup.ranks,
                              .packet = c->setup.net.packet,
                              .lookahead = 2 * c->setup.net.cable + c->setup.net.hop,
@@ -47,7 +48,8 @@ static bool make_segment(struct coordinator *c)
     s->ranks_at = s->board_at + pages(sizeof(struct sim_board) + 2 * places * sizeof(uint32_t));
     s->spans_at = s->ranks_at + places * sizeof(struct sim_rank);
     s->spent_at = s->spans_at + s->ranks * sim_spans_bytes(s);
-    s->size = s->spent_at + s->ranks * sim_spent_bytes(s);
+    s->ports_at = s->spent_at + s->ranks * sim_spent_bytes(s);
+    s->size = s->ports_at + sim_nodes(s) * sim_port_bytes(s);
     c->used = s->ranks;
     c->fd = memfd_create("pinwheel-sim", MFD_CLOEXEC);
     if (c->fd < 0 || ftruncate(c->fd, (off_t)s->size) != 0) {
@@ -59,6 +61,9 @@ static bool make_segment(struct coordinator *c)
     }
     c->segment = at;
     memcpy(at, s, sizeof(*s));
+    for (uint32_t i = 0; s->per_host > 1 && i < sim_nodes(s) * s->per_host; i++) {
+        sim_slot_clear(port_of(c, i / s->per_host), i % s->per_host);
+    }
     for (uint32_t i = 0; i < places; i++) {
         struct sim_record *r = rank_of(c, i);
         r->look_at = r->fence = r->address.opened = r->address.closed = SIM_NEVER;
@@ -117,8 +122,9 @@ static bool make_network(struct coordinator *c)
 {
     char error[NET_ERROR];
     struct net_hooks own = traffic_hooks;
+    uint32_t hosts = (c->setup.ranks + c->setup.per_host - 1) / c->setup.per_host;
     own.context = c;
-    if (net_graph_open(&c->graph, &c->setup.spec, c->setup.ranks, error) != 0) {
+    if (net_graph_open(&c->graph, &c->setup.spec, hosts, error) != 0) {
         fprintf(stderr, "pinwheel sim: --network %s\n", error);
         return false;
     }

@@ -108,6 +108,8 @@ static const struct args_option sim_options[] = {
      "processes that each rank may have forked and that live at once, 0 to 1024 (default 32, and 2 "
      "beyond 64 ranks)",
      ARGS_NUMBER, AT(setup.processes), 0, SIM_PROCESSES_MOST},
+    {"--per-host", "K", "ranks that share a host, with its NIC, 1 to 64 (default 1)", ARGS_NUMBER,
+     AT(setup.per_host), 1, SIM_PER_HOST_MOST},
     {"--nic", PROFILE_NAMES,
      "the machine of each rank: its NIC behind a bus (default) or in the processor, one without "
      "costs, PsPIN, or as a file has it; with commas, one after the other",
@@ -197,7 +199,7 @@ static int run_job(void *sim, const struct sim_machine *m, struct coordinator_re
 {
     struct sim *s = sim;
     char path[128], fabric[] = "PINWHEEL_FABRIC=sim", timing[64];
-    char library[PATH_MAX];
+    char library[PATH_MAX], shared[] = "PINWHEEL_SIM_PER_HOST=1", *given[6];
     char *environment[5]
         __attribute__((cleanup(free_strings))) = {path, fabric, timing, NULL, program_sanitizer()};
     memset(result, 0, sizeof(*result));
@@ -236,8 +238,14 @@ static int run_job(void *sim, const struct sim_machine *m, struct coordinator_re
     }
     served_tell(&served, &s->launch, c, s->setup.direct);
     snprintf(path, sizeof(path), SIM_VARIABLE "=%s", coordinator_path(c));
-    s->launch.environment = environment;
-    s->launch.environment_count = environment[4] != NULL ? 5 : 4;
+    s->launch.environment = given;
+    s->launch.environment_count = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        given[s->launch.environment_count] = environment[i];
+        s->launch.environment_count += environment[i] != NULL;
+    }
+    given[s->launch.environment_count] = shared;
+    s->launch.environment_count += s->setup.per_host > 1;
     snprintf(timing, sizeof(timing), "PINWHEEL_HPU_TIMING=%s", profile_timing(&s->setup.machine));
     s->launch.bind = LAUNCH_BIND_NONE;
     s->launch.label = s->setup.direct && s->setup.label;
@@ -341,7 +349,8 @@ int command_sim(int argc, char **argv)
                           .hop = 50000,
                           .cable = 33400,
                           .seed = 1},
-                  .processes = 32},
+                  .processes = 32,
+                  .per_host = 1},
     };
     net_spec_parse(&s.setup.spec, "fattree:radix=36", error);
     s.sweep.nics = 1;
@@ -389,6 +398,9 @@ int command_sim(int argc, char **argv)
     }
     s.launch.argv = &a.argv[a.next];
     s.setup.shuffled = args_given(&a, "--shuffle");
+    if (s.pmix && s.setup.per_host > 1) {
+        return args_error(&a, "--pmix: ranks of PMIx have a host each: leave out --per-host");
+    }
     s.setup.debugged = args_given(&a, "--gdb");
     if (s.setup.debugged && s.setup.debug >= (uint32_t)s.launch.size) {
         return args_error(&a, "--gdb %u: ranks are 0 to %d", s.setup.debug, s.launch.size - 1);

@@ -113,6 +113,12 @@ static inline const struct sim_span *spans_of(const struct coordinator *c, uint3
     return (const struct sim_span *)((uintptr_t)c->segment + c->layout.spans_at +
                                      rank * sim_spans_bytes(&c->layout));
 }
+/* port_of() is the NIC that ranks of a host share. */
+static inline struct sim_port *port_of(const struct coordinator *c, uint32_t node)
+{
+    return (struct sim_port *)((uintptr_t)c->segment + c->layout.ports_at +
+                               node * sim_port_bytes(&c->layout));
+}
 static inline struct sim_board *board_of(const struct coordinator *c)
 {
     return (struct sim_board *)((uintptr_t)c->segment + c->layout.board_at);

@@ -25,6 +25,7 @@ struct sim_stats *stats_take(struct coordinator *c)
         return NULL;
     }
     s->ranks = ranks;
+    s->per_host = c->setup.per_host;
     s->hpus = c->setup.machine.hpus;
     s->clock_mhz = c->setup.machine.clock_mhz;
     for (uint32_t i = 0; i < ranks; i++) {
@@ -45,9 +46,9 @@ struct sim_stats *stats_take(struct coordinator *c)
         to->disabled = f.disabled;
         to->buffers_most = f.buffers_most;
         to->matched = f.requests > f.dropped ? f.requests - f.dropped : 0;
-        if (i < c->setup.ranks) {
-            to->link_out = net_busy(c->net, 2 * i);
-            to->link_in = net_busy(c->net, 2 * i + 1);
+        if (i < c->setup.ranks && i % s->per_host == 0) { /* the first rank has its host's cable */
+            to->link_out = net_busy(c->net, 2 * (i / s->per_host));
+            to->link_in = net_busy(c->net, 2 * (i / s->per_host) + 1);
         }
         s->end = to->now > s->end ? to->now : s->end;
     }
@@ -151,17 +152,23 @@ static void more(struct stats_use *use, double taken, double time, uint32_t rank
 
 void stats_use(const struct sim_stats *s, struct stats_use use[STATS_RESOURCES])
 {
-    double end = (double)s->end;
+    double end = (double)s->end, egress = 0, memory = 0, dma = 0, hpus = 0; /* of a NIC */
     memset(use, 0, STATS_RESOURCES * sizeof(use[0]));
     for (uint32_t i = 0; i < s->ranks; i++) {
         const struct rank_stats *r = &s->rank[i];
-        more(&use[STATS_LINK], (double)r->link_out, end, i, false);
-        more(&use[STATS_LINK], (double)r->link_in, end, i, false);
-        more(&use[STATS_EGRESS], (double)r->counts.egress, end, r->rank, false);
+        more(&use[STATS_LINK], (double)r->link_out, end, i / s->per_host, false);
+        more(&use[STATS_LINK], (double)r->link_in, end, i / s->per_host, false);
+        bool shares = s->per_host > 1 && r->process == 0, goes_on = shares && i % s->per_host != 0;
+        uint32_t whose = shares ? i / s->per_host : r->rank;
+        egress = (goes_on ? egress : 0) + (double)r->counts.egress;
+        memory = (goes_on ? memory : 0) + (double)r->counts.memory;
+        dma = (goes_on ? dma : 0) + (double)r->counts.dma;
+        hpus = (goes_on ? hpus : 0) + (double)sim_hpus_taken(&r->counts);
+        more(&use[STATS_EGRESS], egress, end, whose, false);
         more(&use[STATS_HOST], (double)r->counts.host, end, r->rank, false);
-        more(&use[STATS_MEMORY], (double)r->counts.memory, end, r->rank, false);
-        more(&use[STATS_DMA], (double)r->counts.dma, end, r->rank, false);
-        more(&use[STATS_HPUS], (double)sim_hpus_taken(&r->counts), end * s->hpus, r->rank, false);
+        more(&use[STATS_MEMORY], memory, end, whose, false);
+        more(&use[STATS_DMA], dma, end, whose, false);
+        more(&use[STATS_HPUS], hpus, end * s->hpus, whose, false);
     }
     more(&use[STATS_LINK], (double)s->inner, end, s->inner_number, true);
 }

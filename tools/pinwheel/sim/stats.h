@@ -52,7 +52,8 @@ struct stats_use {
 };
 
 struct sim_stats {
-    uint64_t end; /* ps */
+    uint32_t per_host; /* ranks that share a NIC */
+    uint64_t end;      /* ps */
     uint32_t ranks, hpus, clock_mhz;
     uint64_t inner; /* ps that the most used channel between switches was taken */
     uint32_t inner_number;

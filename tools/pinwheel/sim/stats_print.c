@@ -37,7 +37,7 @@ static void gain(const struct sim_stats *s, bool handlers, char *text, size_t si
     } else if (shortage == 0) {
         snprintf(text, size, "a %u%s HPU gains nothing: no call waited for one", next,
                  ordinal(next));
-    } else if (next > SIM_HPUS) {
+    } else if (next > SIM_HPUS || s->per_host > 1) {
         snprintf(text, size, "calls waited for HPUs");
     } else {
         snprintf(text, size, "a %u%s HPU gains %.1f %% (--sweep hpus=%u:%u runs it)", next,
@@ -68,11 +68,15 @@ void stats_limit(const struct sim_stats *s, char *text, size_t size)
     }
     gain(s, sum.counts.handlers != 0, more, sizeof(more));
     const struct stats_use *most = &use[order[0]];
+    bool host = s->per_host > 1 && order[0] != STATS_HOST;
     if (most->part < LIMITS_FROM) {
         snprintf(text, size, "limited by latency, nothing is full: %s; %s", all, more);
     } else {
         snprintf(text, size, "limited by %s of %s %u: %s; %s",
-                 stats_resource((enum stats_resource)order[0]), most->inner ? "channel" : "rank",
+                 stats_resource((enum stats_resource)order[0]),
+                 most->inner ? "channel"
+                 : host      ? "host"
+                             : "rank",
                  most->rank, all, more);
     }
 }

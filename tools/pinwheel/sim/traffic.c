@@ -91,7 +91,7 @@ static bool keep(struct coordinator *c, struct sim_packet *p, uint32_t *ref)
  * way there and back, and sends the packet again, while those behind it wait. */
 static uint64_t get_through(struct coordinator *c, const struct sim_packet *p)
 {
-    uint32_t host = sim_host(&c->layout, p->from);
+    uint32_t host = sim_node(&c->layout, p->from);
     struct player *from = &c->players[host];
     if (c->setup.faults.drop <= 0) {
         return p->time;
@@ -109,7 +109,7 @@ static void enter(struct coordinator *c, struct sim_packet *p)
 {
     uint64_t bytes = p->bytes != 0 ? p->bytes : 1;
     uint32_t ref;
-    uint32_t from = sim_host(&c->layout, p->from), to = sim_host(&c->layout, p->to);
+    uint32_t from = sim_node(&c->layout, p->from), to = sim_node(&c->layout, p->to);
     if (from == to) {
         announce(c, p,
                  p->time + c->layout.lookahead + sim_bytes_ps(bytes - 1, c->setup.net.byte) +
