@@ -15,7 +15,7 @@
 
 struct coordinator_setup {
     uint32_t ranks, processes; /* `processes` is for each rank, beside it */
-    uint32_t per_host;         /* ranks that share a host, with its NIC */
+    uint32_t per_host;         /* ranks that share a host, with its NIC; 0: 1 */
     uint32_t jobs;             /* ranks that run at once, at most */
     struct sim_machine machine;
     struct net_spec spec;

@@ -206,6 +206,7 @@ struct coordinator *coordinator_start(const struct coordinator_setup *setup)
     }
     c->fd = -1;
     c->setup = *setup;
+    c->setup.per_host = setup->per_host != 0 ? setup->per_host : 1;
     if (!make_players(c) || !make_network(c) ||
         (!setup->direct && (c->lines = lines_open(setup->ranks, setup->label)) == NULL)) {
         free_coordinator(c);
