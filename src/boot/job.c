@@ -227,7 +227,8 @@ int pinwheel_job_get(struct pinwheel_job *job, const char *key, char *buf, size_
 int pinwheel_job_barrier(struct pinwheel_job *job)
 {
     /* In virtual time the barrier is this one; the launcher's is then over as soon as it is asked
-     * for. Of ranks that share a host one runs at a time, and so none may wait for the launcher's. */
+     * for. Of ranks that share a host one runs at a time, and so none may wait for the launcher's.
+     */
     PtlSimFence();
     if (getenv("PINWHEEL_SIM_PER_HOST") != NULL) {
         return 0;
