@@ -223,7 +223,7 @@ int PMPI_Win_complete(MPI_Win win)
     }
     for (uint32_t i = 0; i < w->started_count; i++) {
         struct target *t = target_find(w, w->started[i]);
-        int rc = t->peer != NULL ? pw_rma_flush(t->peer) : 0;
+        int rc = t->peer != NULL ? watch_flush(w, t->peer, w->started[i]) : 0;
         code = code == 0 ? rc : code;
         t->started = false;
     }

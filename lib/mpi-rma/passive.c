@@ -107,7 +107,7 @@ int PMPI_Win_unlock(int rank, MPI_Win win)
     if (t == NULL || t->locked == UNLOCKED) {
         return window_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_unlock: rank %d is not locked", rank);
     }
-    int code = t->peer != NULL ? pw_rma_flush(t->peer) : 0;
+    int code = t->peer != NULL ? watch_flush(w, t->peer, (uint32_t)rank) : 0;
     KILL_POINT("mpi-unlocks");
     pthread_mutex_lock(&w->lock);
     int rc =
@@ -191,7 +191,7 @@ int PMPI_Win_flush(int rank, MPI_Win win)
         atomic_thread_fence(memory_order_seq_cst);
         return class;
     }
-    int code = pw_rma_flush(t->peer); /* a full fence */
+    int code = watch_flush(w, t->peer, (uint32_t)rank); /* a full fence */
     return code == 0 ? MPI_SUCCESS : epoch_ended(w, "MPI_Win_flush", code);
 }
 ALSO_MPI(Win_flush);

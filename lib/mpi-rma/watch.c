@@ -59,6 +59,15 @@ void watch_ended(const struct window *w, uint32_t rank)
     pthread_mutex_unlock(&job.lock);
 }
 
+int watch_flush(const struct window *w, struct pw_rma_peer *peer, uint32_t rank)
+{
+    int rc = pw_rma_flush(peer);
+    if (rc == -EPIPE) {
+        watch_ended(w, rank);
+    }
+    return rc;
+}
+
 uint32_t watch_rank(const struct window *w)
 {
     uint64_t word = __atomic_load_n(&w->slot->shared[SYNC_ENDED], __ATOMIC_ACQUIRE);

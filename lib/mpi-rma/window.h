@@ -330,10 +330,11 @@ int carry_wait(struct window *w, struct sync *s);
 
 /* watch.c: a turn of a call that waits: now and then those that it waits for are asked whether they
  * still are. watch_ended() notes that a rank has ended (S5) in all windows of its process;
- * watch_rank() gives it, or UINT32_MAX. watch_leave() forgets a window, and with NULL frees all
- * that is over. */
+ * watch_rank() gives it, or UINT32_MAX. watch_flush() flushes to a rank, and notes if that finds
+ * that it has ended. watch_leave() forgets a window, and with NULL frees all that is over. */
 void watch_turn(struct window *w, const struct sync *s, struct watch *t);
 void watch_ended(const struct window *w, uint32_t rank);
+int watch_flush(const struct window *w, struct pw_rma_peer *peer, uint32_t rank);
 uint32_t watch_rank(const struct window *w);
 void watch_leave(const struct window *w);
 

@@ -64,6 +64,8 @@ refused "--mode skb, or --yes" --image "$icmp" --rules icmp-echo --mode native
 printf 'set s { tcp.dport = 22 }\n' > "$work/rules"
 refused "take ssh from it" --image "$icmp" --rules "$work/rules"
 refused "take ssh from it" --image "$icmp" --rules "$work/rules" --by packet
+printf 'set s { ip.dst = 10.0.0.0/8\nip.src = 192.168.7.7\ntcp.dport = 20..30 }\n' > "$work/rules"
+refused "take ssh from it" --image "$icmp" --rules "$work/rules"
 begin --image "$icmp" --rules all --yes --mode native
 has "$work/log" "native"
 end TERM

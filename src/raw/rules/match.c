@@ -21,7 +21,7 @@ static uint32_t load(unsigned offset, bool little, const uint8_t *frame, size_t 
     return word;
 }
 
-static bool is_true(const struct raw_rule *r, const uint8_t *frame, size_t length)
+bool raw_rule_true(const struct raw_rule *r, const uint8_t *frame, size_t length)
 {
     if (r->offset + raw_mask_bytes(r->mask, r->little) > length) {
         return false;
@@ -36,7 +36,7 @@ static bool all_true(const struct raw_clause *clause, unsigned count, const uint
     for (unsigned c = 0; c < count; c++) {
         bool any = false;
         for (unsigned r = 0; r < clause[c].count; r++) {
-            any = any || is_true(&clause[c].rule[r], frame, length);
+            any = any || raw_rule_true(&clause[c].rule[r], frame, length);
         }
         if (!any) {
             return false;

@@ -97,6 +97,8 @@ struct raw_counter {
  * mask: up to the last that the mask selects. */
 unsigned raw_mask_bytes(uint32_t mask, bool little);
 
+bool raw_rule_true(const struct raw_rule *rule, const uint8_t *frame, size_t length);
+
 /* raw_match() is the reference: the verdict of the first set that matches, or RAW_NONE;
  * raw_match_sets() the same of sets without a table around them. */
 int raw_match(const struct raw_rules *rules, const uint8_t *frame, size_t length);
