@@ -597,6 +597,15 @@ refused() {
     refuses "shares memory of version 03, and this program's library is of version" 1 "$pinwheel" run \
         --env PINWHEEL_FABRIC=sim --env "PINWHEEL_SIM=$old" "$programs/simnic_scenes" oneself
     rm -f "$old"
+    # What schedules may not ask of the model of NICs.
+    goal=$(mktemp)
+    printf 'num_ranks 2\nrank 0 {\nappend 8b allowed -1 tag 1 %s\n}\nrank 1 {\n%s 0 tag 1\n}\n' \
+        "ph 10ns write" "get 8b from" > "$goal"
+    refuses "an atomic operation finds an entry with handlers" 1 "$pinwheel" goal run --nic discrete "$goal"
+    printf 'num_ranks 2\nrank 0 {\nappend 8b allowed -1 tag 1 %s\n}\nrank 1 {\n%s 0 tag 1\n}\n' \
+        "use_once ph 10ns write" "put 8b to" > "$goal"
+    refuses "\"use_once\" has handlers" 1 "$pinwheel" goal run --nic discrete "$goal"
+    rm -f "$goal"
     refuses "is longer than a packet of the simulated network" 1 env PINWHEEL_PACKET_SIZE=8192 \
         "$pinwheel" sim --quiet "$programs/simnic_scenes" oneself
 }

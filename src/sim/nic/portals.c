@@ -78,6 +78,7 @@ static void append(struct nic_run *r, uint32_t rank, uint32_t node)
         bool has = nic_part(&k->goal, node, (enum goal_type)(GOAL_HEADER_HANDLER + i)) != NULL;
         e->handlers |= (uint8_t)(has << i);
     }
+    r->misfit_once |= e->once && e->handlers != 0;
 }
 
 /* Has an operation wait for a counter; it fires at once if that has come so far. */

@@ -116,7 +116,7 @@ static bool go_on(struct nic_run *r)
         } else {
             return true;
         }
-        if (r->memory_short || r->overflow || r->crowded || r->misfit) {
+        if (r->memory_short || r->overflow || r->crowded || r->misfit || r->misfit_once) {
             return false;
         }
     }
@@ -195,6 +195,11 @@ static enum sim_end refuse(const struct nic_run *r)
         return sim_fail(r->out,
                         "a get or an atomic operation finds an entry with handlers, which take "
                         "puts only");
+    }
+    if (r->misfit_once) {
+        return sim_fail(r->out,
+                        "an entry with \"use_once\" has handlers, which this model does not "
+                        "know: without one of them it does");
     }
     if (r->crowded) {
         return sim_fail(

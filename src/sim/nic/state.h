@@ -190,7 +190,8 @@ struct nic_run {
     uint32_t free_call;
     struct nic_hpu *hpus;
     size_t hpu_count, hpu_room;
-    bool crowded, misfit; /* a queue is full; a get or atomic at handlers */
+    /* a queue is full; a get or atomic at handlers; handlers of an entry that takes one message */
+    bool crowded, misfit, misfit_once;
     struct match_pool pool;
     struct sim_queue queue;
     uint64_t serial, sent;
