@@ -157,10 +157,20 @@ bool hpu_exec_take(struct hpu_exec *exec)
     return exec->ctx != NULL;
 }
 
-/* In virtual time nobody asks for the processor's cycles, and to read them is slow. */
-static inline uint64_t cycles(const struct hpu_exec *exec)
+/* The call begins, or goes on; and it has stopped, or ended. In virtual time nobody asks for the
+ * processor's cycles, and to read them is slow. */
+static inline void cycles_begin(struct hpu_exec *exec)
 {
-    return exec->env.timed == NULL ? __builtin_ia32_rdtsc() : 0;
+    if (likely(exec->env.timed == NULL)) {
+        exec->since = __builtin_ia32_rdtsc();
+    }
+}
+
+static inline void cycles_end(struct hpu_exec *exec)
+{
+    if (likely(exec->env.timed == NULL)) {
+        exec->cycles += __builtin_ia32_rdtsc() - exec->since;
+    }
 }
 
 int hpu_exec_run(struct hpu_exec *exec)
@@ -168,16 +178,17 @@ int hpu_exec_run(struct hpu_exec *exec)
     struct hpu_ctx *ctx = exec->ctx;
     bool begun = exec->wait != HPU_WAIT_NONE;
     int result = SEGV;
-    exec->since = cycles(exec);
+    cycles_begin(exec);
     enum hpu_ctx_exit exit =
         begun ? hpu_ctx_resume(ctx) : hpu_ctx_start(ctx, hpu_exec_handler, exec);
     if (exit == HPU_CTX_PARKED) {
         return HPU_WAIT;
     }
-    exec->cycles += cycles(exec) - exec->since;
+    cycles_end(exec);
+    if (likely(exit == HPU_CTX_DONE)) {
+        return likely(exec->result != END_SEGV) ? valid_result(exec, exec->result) : SEGV;
+    }
     switch (exit) {
-    case HPU_CTX_DONE:
-        return exec->result == END_SEGV ? SEGV : valid_result(exec, exec->result);
     case HPU_CTX_ABANDONED:
         result = exec->result;
         break;
@@ -223,7 +234,7 @@ void hpu_exec_cancel(struct hpu_exec *exec)
 void hpu_exec_park(struct hpu_exec *exec, enum hpu_wait wait)
 {
     exec->wait = wait;
-    exec->cycles += cycles(exec) - exec->since;
+    cycles_end(exec);
     hpu_ctx_suspend(exec->ctx);
     hpu_device_resumed(exec);
 }
