@@ -238,13 +238,19 @@ def stopped(cache, answers, pid):
         begun, kept = pickle.load(file)
     waits = query("turns.test", A, ident=0)
     asker.socket.send(waits)
+    answered = 0
     for again, theirs in kept:
+        spent = time.monotonic() - begun
+        if min(split(theirs)[1]) < spent + 5:
+            continue  # on a busy machine it may have run out by now
         ours = asker.ask(again)
         must_equal(ours, theirs, time.monotonic() - begun + 2, again.hex())
+        answered += 1
+    assert answered > 0
     os.kill(int(pid), signal.SIGCONT)
     asker.socket.settimeout(30)
     assert asker.socket.recv(65536)[:2] == waits[:2]
-    print(f"{len(kept)} answers while the server was stopped")
+    print(f"{answered} answers of {len(kept)} while the server was stopped")
 
 
 def expire(cache, log):
