@@ -217,7 +217,7 @@ bool bucket_take(struct pw_rma_key *key, uint64_t offset, size_t length,
 {
     struct pw_rma *rma = key->peer->rma;
     uint64_t address = (uintptr_t)key->memory + offset;
-    memset(held, 0, sizeof(*held));
+    memset(held->internal, 0, sizeof(held->internal));
     if (length == 0 || length > rma->lazy_most / 2) {
         return false;
     }
