@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts one in the calling thread's stripe; `counter` is the offset of the counter. */
-static void count(struct pw_firehose *f, size_t counter)
+/* Counts one in the calling thread's stripe. */
+static void count(struct pw_firehose *f, unsigned what, unsigned node)
 {
     uint32_t slot = lock_slot != LOCK_SLOTS ? lock_slot : lock_take_slot();
-    _Atomic uint64_t *at = (_Atomic uint64_t *)((char *)&f->stripes[slot] + counter);
+    _Atomic uint64_t *at = &f->stripes[slot].count[what][node != f->config.self];
     if (slot != LOCK_SLOTS) {
         uint64_t before = atomic_load_explicit(at, memory_order_relaxed);
         atomic_store_explicit(at, before + 1, memory_order_relaxed);
@@ -91,16 +91,9 @@ static int check(struct pw_firehose *f, unsigned node, bool remote,
     return state_of(r) != R_FREE ? refuse(f, -EBUSY) : 0;
 }
 
-/* Kinds of calls, and the counter of a hit of each, of this node's memory and of a peer's. */
-enum kind { PIN, TRY, PARTIAL };
-static const size_t hits[][2] = {
-    [PIN] = {offsetof(struct stripe, local), offsetof(struct stripe, remote)},
-    [TRY] = {offsetof(struct stripe, local_try), offsetof(struct stripe, remote_try)},
-    [PARTIAL] = {offsetof(struct stripe, local_partial), offsetof(struct stripe, remote_partial)}};
-
-/* A pin that finds one unit with the whole range pinned takes it without the lock; false: there is
- * none, and nothing was done. */
-static bool fast(struct pw_firehose *f, enum kind kind, unsigned node, uint64_t addr, uint64_t len,
+/* A pin that finds one unit with the whole range pinned takes it without the lock, and is counted
+ * as `what`; false: there is none, and nothing was done. */
+static bool fast(struct pw_firehose *f, unsigned what, unsigned node, uint64_t addr, uint64_t len,
                  struct pw_firehose_request *r)
 {
     uint32_t generation;
@@ -116,7 +109,7 @@ static bool fast(struct pw_firehose *f, enum kind kind, unsigned node, uint64_t 
     r->internal[1] = (uint64_t)(uintptr_t)x;
     r->internal[2] = generation;
     set_state(r, R_FAST);
-    count(f, hits[kind][node != f->config.self]);
+    count(f, what, node);
     return true;
 }
 
@@ -245,7 +238,7 @@ int pw_firehose_local_pin(struct pw_firehose *f, uint64_t addr, uint64_t len,
 {
     unsigned self = f->config.self;
     int rc = check(f, self, false, r);
-    if (rc != 0 || fast(f, PIN, self, addr, len, r)) {
+    if (rc != 0 || fast(f, COUNT_PIN, self, addr, len, r)) {
         return rc;
     }
     if (len > f->max_local_pin) {
@@ -288,7 +281,7 @@ int pw_firehose_remote_pin(struct pw_firehose *f, unsigned node, uint64_t addr, 
         return rc;
     }
     r->flags = flags;
-    if (fast(f, PIN, node, addr, len, r)) {
+    if (fast(f, COUNT_PIN, node, addr, len, r)) {
         if (!quiet && completed != NULL) {
             firehose_in_callback++;
             completed(context, r, 0, 1);
@@ -339,14 +332,14 @@ int pw_firehose_remote_pin(struct pw_firehose *f, unsigned node, uint64_t addr, 
 }
 
 static int try_it(struct pw_firehose *f, unsigned node, bool remote, uint64_t addr, uint64_t len,
-                  struct pw_firehose_request *r, enum kind kind)
+                  struct pw_firehose_request *r, unsigned what)
 {
     int rc = check(f, node, remote, r);
     if (rc != 0) {
         return rc;
     }
-    if (fast(f, kind, node, addr, len, r)) {
-        if (kind == PARTIAL) { /* no more than the pages that were asked for */
+    if (fast(f, what, node, addr, len, r)) {
+        if (what == COUNT_PARTIAL) { /* no more than the pages that were asked for */
             uint64_t mask = f->config.page - 1;
             r->addr = addr & ~mask;
             r->len = ((addr + (len - 1)) | mask) + 1 - r->addr;
@@ -357,7 +350,7 @@ static int try_it(struct pw_firehose *f, unsigned node, bool remote, uint64_t ad
     if (c == NULL) {
         return -ENOMEM;
     }
-    rc = (kind == TRY ? pin_try : pin_partial)(f->pin, &c->engine, node, addr, len);
+    rc = (what == COUNT_TRY ? pin_try : pin_partial)(f->pin, &c->engine, node, addr, len);
     if (rc != 0) {
         return fail(f, c, rc);
     }
@@ -369,25 +362,25 @@ static int try_it(struct pw_firehose *f, unsigned node, bool remote, uint64_t ad
 int pw_firehose_try_local_pin(struct pw_firehose *f, uint64_t addr, uint64_t len,
                               struct pw_firehose_request *r)
 {
-    return try_it(f, f->config.self, false, addr, len, r, TRY);
+    return try_it(f, f->config.self, false, addr, len, r, COUNT_TRY);
 }
 
 int pw_firehose_partial_local_pin(struct pw_firehose *f, uint64_t addr, uint64_t len,
                                   struct pw_firehose_request *r)
 {
-    return try_it(f, f->config.self, false, addr, len, r, PARTIAL);
+    return try_it(f, f->config.self, false, addr, len, r, COUNT_PARTIAL);
 }
 
 int pw_firehose_try_remote_pin(struct pw_firehose *f, unsigned node, uint64_t addr, uint64_t len,
                                struct pw_firehose_request *r)
 {
-    return try_it(f, node, true, addr, len, r, TRY);
+    return try_it(f, node, true, addr, len, r, COUNT_TRY);
 }
 
 int pw_firehose_partial_remote_pin(struct pw_firehose *f, unsigned node, uint64_t addr,
                                    uint64_t len, struct pw_firehose_request *r)
 {
-    return try_it(f, node, true, addr, len, r, PARTIAL);
+    return try_it(f, node, true, addr, len, r, COUNT_PARTIAL);
 }
 
 /* ---- Releases ---- */
@@ -397,8 +390,7 @@ static int release_fast(struct pw_firehose *f, struct pw_firehose_request *r)
     struct pin_entry *x = (struct pin_entry *)(uintptr_t)r->internal[1];
     uint32_t generation = (uint32_t)r->internal[2];
     int error;
-    count(f, r->node == f->config.self ? offsetof(struct stripe, local_release)
-                                       : offsetof(struct stripe, remote_release));
+    count(f, COUNT_RELEASE, r->node);
     if (pin_drop(f->pin, x, generation, &error)) {
         return error == 0 ? 0 : refuse(f, error);
     }

@@ -279,56 +279,51 @@ int pw_firehose_init(const struct pw_firehose_config *config, struct pw_firehose
     return 0;
 }
 
-static uint64_t sum(struct pw_firehose *f, size_t counter)
+static uint64_t sum(struct pw_firehose *f, unsigned what, bool remote)
 {
     uint64_t all = 0;
     for (unsigned i = 0; i <= LOCK_SLOTS; i++) {
-        _Atomic uint64_t *at = (_Atomic uint64_t *)((char *)&f->stripes[i] + counter);
-        all += atomic_load_explicit(at, memory_order_relaxed);
+        all += atomic_load_explicit(&f->stripes[i].count[what][remote], memory_order_relaxed);
     }
     return all;
 }
 
 /* The engine's counts, and those of hits and releases without the lock. */
-static struct pw_firehose_counts counts(const struct pin_counts *c, uint64_t hits, uint64_t tries,
-                                        uint64_t partials, uint64_t releases)
+static struct pw_firehose_counts counts(struct pw_firehose *f, const struct pin_counts *c,
+                                        bool remote)
 {
-    return (struct pw_firehose_counts){.pin = c->pin + hits,
-                                       .hit = c->hit + hits,
-                                       .pending = c->pending,
-                                       .miss = c->miss,
-                                       .try_hit = c->try_hit + tries,
-                                       .try_miss = c->try_miss,
-                                       .partial_hit = c->partial_hit + partials,
-                                       .partial_miss = c->partial_miss,
-                                       .release = c->release + releases};
+    uint64_t hits = sum(f, COUNT_PIN, remote);
+    return (struct pw_firehose_counts){
+        .pin = c->pin + hits,
+        .hit = c->hit + hits,
+        .pending = c->pending,
+        .miss = c->miss,
+        .try_hit = c->try_hit + sum(f, COUNT_TRY, remote),
+        .try_miss = c->try_miss,
+        .partial_hit = c->partial_hit + sum(f, COUNT_PARTIAL, remote),
+        .partial_miss = c->partial_miss,
+        .release = c->release + sum(f, COUNT_RELEASE, remote),
+    };
 }
 
 void pw_firehose_stats(struct pw_firehose *f, struct pw_firehose_stats *stats)
 {
     mutex_take(&f->lock);
     struct pin_stats s = *pin_stats(f->pin);
-    *stats = (struct pw_firehose_stats){
-        .local = counts(&s.local, sum(f, offsetof(struct stripe, local)),
-                        sum(f, offsetof(struct stripe, local_try)),
-                        sum(f, offsetof(struct stripe, local_partial)),
-                        sum(f, offsetof(struct stripe, local_release))),
-        .remote = counts(&s.remote, sum(f, offsetof(struct stripe, remote)),
-                         sum(f, offsetof(struct stripe, remote_try)),
-                         sum(f, offsetof(struct stripe, remote_partial)),
-                         sum(f, offsetof(struct stripe, remote_release))),
-        .request_alloc = f->request_alloc,
-        .moves = s.moved,
-        .served = s.served,
-        .evicted = s.evicted,
-        .deadlocks_avoided = s.avoided,
-        .rollbacks = s.rollbacks,
-        .failed = s.failed,
-        .refused = s.refused,
-        .forgotten = s.forgotten,
-        .revoked = s.revoked,
-        .restarted = s.restarted,
-        .pinned = pin_load(f->pin, f->config.self).pinned};
+    *stats = (struct pw_firehose_stats){.local = counts(f, &s.local, false),
+                                        .remote = counts(f, &s.remote, true),
+                                        .request_alloc = f->request_alloc,
+                                        .moves = s.moved,
+                                        .served = s.served,
+                                        .evicted = s.evicted,
+                                        .deadlocks_avoided = s.avoided,
+                                        .rollbacks = s.rollbacks,
+                                        .failed = s.failed,
+                                        .refused = s.refused,
+                                        .forgotten = s.forgotten,
+                                        .revoked = s.revoked,
+                                        .restarted = s.restarted,
+                                        .pinned = pin_load(f->pin, f->config.self).pinned};
     mutex_give(&f->lock);
 }
 
@@ -336,16 +331,11 @@ void pw_firehose_stats(struct pw_firehose *f, struct pw_firehose_stats *stats)
  * memory, and the number of the others. */
 static int leaks(struct pw_firehose *f)
 {
-    static const size_t hits[] = {
-        offsetof(struct stripe, local),         offsetof(struct stripe, remote),
-        offsetof(struct stripe, local_try),     offsetof(struct stripe, remote_try),
-        offsetof(struct stripe, local_partial), offsetof(struct stripe, remote_partial)};
     uint64_t n = 0;
-    for (size_t i = 0; i < sizeof(hits) / sizeof(hits[0]); i++) {
-        n += sum(f, hits[i]);
+    for (unsigned remote = 0; remote < 2; remote++) {
+        n += sum(f, COUNT_PIN, remote) + sum(f, COUNT_TRY, remote) + sum(f, COUNT_PARTIAL, remote) -
+             sum(f, COUNT_RELEASE, remote);
     }
-    n -= sum(f, offsetof(struct stripe, local_release)) +
-         sum(f, offsetof(struct stripe, remote_release));
     if (f->verbose && n > 0) {
         fprintf(stderr, "firehose: node %u: %llu hits were not released\n", f->config.self,
                 (unsigned long long)n);

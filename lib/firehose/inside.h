@@ -55,9 +55,9 @@ struct forgetting {
 /* Counts of hits and releases without the lock, by the kind of call that hit. A thread with an
  * owner slot (base/lock.h) has the stripe of that number, which no other thread writes; all other
  * threads share the last one. */
+enum { COUNT_PIN, COUNT_TRY, COUNT_PARTIAL, COUNT_RELEASE, COUNTS };
 struct stripe {
-    _Alignas(64) _Atomic uint64_t local, remote, local_try, remote_try, local_partial,
-        remote_partial, local_release, remote_release;
+    _Alignas(64) _Atomic uint64_t count[COUNTS][2]; /* of this node's memory, of that of peers */
 };
 
 /* A remote callback that this node has to run for a peer, and perhaps an answer to send. */
